@@ -17,11 +17,12 @@
 #include "server/backend/side_connection.h"
 #include "server/calls/objects_end.h"
 #include "server/rebuild/rebuild_trigger.h"
+#include "server/session/app_life.h"
 #include "server/session/reply.h"
 
 #define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 
-/* ---- what the data connection asks of the process */
+/* ---- what it and its data connection ask of the process */
 
 static enum ga_status host_ticket(void *user, const struct handshake_data_hello *hello,
                                   const char **why)
@@ -199,27 +200,29 @@ void application_init(struct application *application, struct backend *backend)
     application->ledger.quota = &application->quota;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,
-                                             .client_cache = backend->setup.conf.client_cache,
-                                             .ticket = host_ticket,
-                                             .ordinal = host_ordinal,
                                              .gpu = host_gpu,
                                              .bound = host_bound,
                                              .request = host_request,
                                              .tell = host_offer,
                                              .gate = host_gate,
                                              .keeps_images = backend->setup.conf.image_store != 0,
-                                             .bulk_tickets = host_bulk_tickets,
-                                             .compresses = host_compresses,
                                              .output = &backend->output,
                                              .ledger = &application->ledger,
                                              .shares_process = backend->setup.seats > 1,
                                              .scrubs = backend->setup.outlives != 0,
                                              .objects_free = backend->winds_up ? objects_end : NULL,
-                                             .end_ns = END_NS,
-                                             .ended = host_ended};
+                                             .end_ns = END_NS};
+    application->conn_host = (struct conn_host){.user = application,
+                                                .client_cache = backend->setup.conf.client_cache,
+                                                .ticket = host_ticket,
+                                                .ordinal = host_ordinal,
+                                                .bulk_tickets = host_bulk_tickets,
+                                                .compresses = host_compresses,
+                                                .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
     application->rebuild = rebuild_trigger_create();
-    application->host.between_frames = application->rebuild != NULL ? host_between_frames : NULL;
+    application->conn_host.between_frames =
+        application->rebuild != NULL ? host_between_frames : NULL;
     atomic_store(&application->asked, true);
 }
 
@@ -274,8 +277,18 @@ enum ga_status application_connect(struct application *application,
                                    const struct handshake_data_hello *hello, uint64_t sequence)
 {
     struct backend *backend = application->backend;
-    GA_TRY(conn_start(&application->conn, &backend->driver, &application->host, conn, reader,
-                      &backend->setup, hello, sequence));
+    struct server_app *app = app_make(&backend->driver, &application->host,
+                                      backend->setup.meter != 0, backend->setup.conf.record_phases);
+    if (app == NULL) {
+        return GA_NO_MEMORY;
+    }
+    enum ga_status status = conn_start(&application->conn, app, &application->conn_host, conn,
+                                       reader, &backend->setup, hello, sequence);
+    if (status != GA_OK) {
+        app_free(app);
+        return status;
+    }
+    application->app = app;
     application->conn_since_ns = application->heard_ns = ga_clock_ns();
     return GA_OK;
 }
@@ -317,7 +330,7 @@ void application_notify(struct application *application)
     ga_writer_finish(&writer);
     (void)!transport_side_send(&application->side, WIRE_NOTICE, 0, values, writer.at);
     if (notice.notice == WIRE_NOTICE_END && application->conn != NULL) {
-        server_end_notice(application->conn->app, notice.text);
+        server_end_notice(application->app, notice.text);
     }
 }
 
@@ -412,6 +425,8 @@ void application_end_turn(struct application *application)
     if (application->conn != NULL) {
         conn_free(application->conn);
         application->conn = NULL;
+        app_free(application->app);
+        application->app = NULL;
     }
     rebuild_trigger_destroy(application->rebuild);
     application->rebuild = NULL;

@@ -35,7 +35,8 @@ struct application {
     _Atomic bool alone;                     /* its client can show no tickets any more */
     struct transport_listener listeners[2]; /* for everybody; for this machine */
     unsigned listener_count;
-    struct server_host host; /* of its connection */
+    struct server_host host;
+    struct conn_host conn_host;
     struct ledger ledger;
     struct quota quota;              /* from when gpuaasd has told of it, under the ticket_lock */
     struct rebuild_trigger *rebuild; /* of tests; else NULL */
@@ -45,7 +46,8 @@ struct application {
     _Atomic bool notified;        /* it waits to be passed on */
     bool side_open;
     struct transport_side side;
-    struct server_conn *conn; /* NULL: none yet */
+    struct server_app *app;   /* from its connection on; NULL: none yet */
+    struct server_conn *conn; /* the same */
     uint64_t conn_since_ns;
     _Atomic bool conn_ended;
     bool conn_clean; /* set before conn_ended, like: */

@@ -64,8 +64,8 @@ void bulk_fini(struct server_bulk *bulk)
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 {
     conn->bulk.compresses = (client_takes & HANDSHAKE_TAKES_COMPRESSED) != 0 &&
-                            conn->app->host->compresses != NULL &&
-                            conn->app->host->compresses(conn->app->host->user);
+                            conn->host->compresses != NULL &&
+                            conn->host->compresses(conn->host->user);
     if (!conn->bulk.compresses) {
         return 0;
     }
@@ -79,13 +79,14 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 /* Once: a second time there are none. */
 CUresult server_do_ga_bulk_open(struct server_app *app, struct ga_bulk_open_results *results)
 {
-    struct server_bulk *bulk = &conn_of(app)->bulk;
+    struct server_conn *conn = conn_of(app);
+    struct server_bulk *bulk = &conn->bulk;
     char tickets[WIRE_BULKS_MAX * API_BULK_TICKET_BYTES];
     results->tickets = tickets;
     pthread_mutex_lock(&bulk->lock);
-    if (bulk->granted == 0 && app->host->bulk_tickets != NULL) {
+    if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
         struct channel_ticket made[WIRE_BULKS_MAX];
-        bulk->granted = app->host->bulk_tickets(app->host->user, &conn_of(app)->transport, made);
+        bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
         results->connections = bulk->granted;
         results->ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
         for (unsigned i = 0; i < bulk->granted; i++) {

@@ -19,7 +19,7 @@
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 #include "server/session/reply.h"
-#include "server/session/session.h"
+#include "server/session/conn_session.h"
 
 /* ---- waiting for the client */
 
@@ -72,21 +72,13 @@ static struct server_session *conn_session(struct server_app *app, const struct 
     return session != NULL && session->agreed ? session : NULL;
 }
 
-void context_switch(struct server_conn *conn, uint64_t handle)
-{
-    meter_forget(&conn->app->meter);
-    conn->app->current = ga_handle_table_find(&conn->app->objects.contexts, handle);
-    CUcontext real = conn->app->current != NULL ? conn->app->current->real : NULL;
-    server_check_fault(conn->app, conn->app->driver->cuCtxSetCurrent(real));
-}
-
 static bool context_frame(struct server_conn *conn, struct ga_reader *reader)
 {
     uint64_t handle = ga_read_u64(reader);
     if (!ga_reader_done(reader)) {
         return false;
     }
-    context_switch(conn, handle);
+    context_switch(conn->app, handle);
     return true;
 }
 
@@ -230,8 +222,8 @@ static enum ga_status conn_frame(struct server_conn *conn)
 static void between_frames(struct server_conn *conn)
 {
 #ifdef GPUAAS_FAILPOINTS
-    if (conn->app->host->between_frames != NULL) {
-        conn->app->host->between_frames(conn->app->host->user, conn->app);
+    if (conn->host->between_frames != NULL) {
+        conn->host->between_frames(conn->host->user, conn->app);
     }
 #else
     (void)conn;
@@ -287,7 +279,7 @@ static void *conn_run(void *argument)
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
     bool clean = conn->app->host->objects_free != NULL && conn_wind_up(conn);
-    conn->app->host->ended(conn->app->host->user, why, clean);
+    conn->host->ended(conn->host->user, why, clean);
     return NULL;
 }
 
@@ -301,40 +293,19 @@ void conn_end(struct server_conn *conn)
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
-/* NULL: no memory. */
-static struct server_app *app_make(struct server_conn *conn, const struct cuda_driver *driver,
-                                   const struct server_host *host, bool meters, bool records)
-{
-    struct server_app *app = calloc(1, sizeof *app);
-    if (app == NULL) {
-        return NULL;
-    }
-    app->carrier = &conn_carrier;
-    app->carried_by = conn;
-    app->driver = driver;
-    app->host = host;
-    app->ledger = host->ledger;
-    objects_init(&app->objects, app->ledger);
-    image_table_init(&app->objects.images, app->ledger);
-    meter_init(&app->meter, meters, records);
-    return app;
-}
-
-static struct server_conn *conn_make(const struct cuda_driver *driver,
-                                     const struct server_host *host,
+static struct server_conn *conn_make(struct server_app *app, const struct conn_host *host,
                                      const struct transport_conn *transport,
                                      const struct frame_reader *reader,
                                      const struct channel_setup *setup)
 {
     struct server_conn *conn = calloc(1, sizeof *conn);
-    struct server_app *app =
-        conn != NULL ? app_make(conn, driver, host, setup->meter != 0, setup->conf.record_phases)
-                     : NULL;
-    if (app == NULL) {
-        free(conn);
+    if (conn == NULL) {
         return NULL;
     }
+    app->carrier = &conn_carrier;
+    app->carried_by = conn;
     conn->app = app;
+    conn->host = host;
     waiting_calls_init(&conn->waiting);
     completer_init(&conn->completer, conn);
     conn->transport = *transport;
@@ -343,9 +314,10 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     conn->shared_buffers.most = setup->conf.shared_memory;
     conn->shared_buffers.ledger = app->ledger;
     conn->overflow_wait_ns = setup->conf.copy_overflow_wait_s * GA_NS_PER_S;
-    staging_init(&conn->staging, driver, app->ledger, conn->queue_bytes, setup->conf.copy_overflow);
+    staging_init(&conn->staging, app->driver, app->ledger, conn->queue_bytes,
+                 setup->conf.copy_overflow);
     bulk_init(&conn->bulk);
-    host_calls_init(&conn->host_calls, driver, app->ledger);
+    host_calls_init(&conn->host_calls, app->driver, app->ledger);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
     pthread_mutex_init(&conn->job_lock, NULL);
@@ -374,14 +346,14 @@ static enum ga_status conn_threads_start(struct server_conn *conn, struct conn_b
     return status;
 }
 
-enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
-                          const struct server_host *host, const struct transport_conn *transport,
+enum ga_status conn_start(struct server_conn **out, struct server_app *app,
+                          const struct conn_host *host, const struct transport_conn *transport,
                           const struct frame_reader *reader, const struct channel_setup *setup,
                           const struct handshake_data_hello *hello, uint64_t sequence)
 {
     struct conn_beginning *beginning = calloc(1, sizeof *beginning);
     struct server_conn *conn =
-        beginning != NULL ? conn_make(driver, host, transport, reader, setup) : NULL;
+        beginning != NULL ? conn_make(app, host, transport, reader, setup) : NULL;
     if (conn == NULL) {
         free(beginning);
         return GA_NO_MEMORY;
@@ -393,9 +365,8 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     (void)bulk_agree(conn, hello->takes);
     conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
     conn->takes_notices = (hello->takes & HANDSHAKE_TAKES_NOTICES) != 0;
-    conn->app->output = (struct kernel_output){
-        .app = conn->app, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
-    quota_listen(conn->app->ledger->quota, server_notice, conn->app);
+    app->output.taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0;
+    quota_listen(app->ledger->quota, server_notice, app);
     enum ga_status status = conn_threads_start(conn, beginning);
     if (status != GA_OK) {
         free(beginning);

@@ -32,8 +32,32 @@
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
 
+/* Callbacks of a connection to its process. */
+struct conn_host {
+    void *user;
+    /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
+    enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
+                             const char **why);
+    /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
+     * of this process. */
+    int (*ordinal)(void *user, const struct handshake_data_hello *hello);
+    /* Whether bulk may be compressed. May be NULL: no. */
+    bool (*compresses)(void *user);
+    /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
+    unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
+                             struct channel_ticket made[WIRE_BULKS_MAX]);
+    /* Between two frames. NULL: nothing. Only in builds for tests. */
+    void (*between_frames)(void *user, struct server_app *app);
+    /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
+     * conn_free may be called. Called once, by the submit thread, as its last act. */
+    void (*ended)(void *user, const char *why, bool clean);
+    uint64_t client_cache; /* limit on bytes that the client caches, of each device; see
+                            * conf/keys.def */
+};
+
 struct server_conn {
     struct server_app *app; /* whose calls it carries */
+    const struct conn_host *host;
     struct transport_conn transport;
     struct frame_reader reader;
     struct send_queue out;
@@ -83,11 +107,11 @@ static inline struct server_conn *conn_of(const struct server_app *app)
 
 #define CONN_TAKES_TURNS (1u << 31) /* a job, too: see conn_take_turns */
 
-/* Starts to serve the application that sent `hello`, whose ticket has been used. Takes ownership of
- * the connection and the reader (which is at the hello, and may hold bytes behind it) if it returns
- * GA_OK. */
-GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
-                                     const struct server_host *host,
+/* Carries the application from now on, which nothing does yet, for a client that has sent `hello`,
+ * whose ticket has been used. Takes ownership of the connection and the reader (which is at the
+ * hello, and may hold bytes behind it) if it returns GA_OK. */
+GA_CHECKED enum ga_status conn_start(struct server_conn **out, struct server_app *app,
+                                     const struct conn_host *host,
                                      const struct transport_conn *transport,
                                      const struct frame_reader *reader,
                                      const struct channel_setup *setup,
@@ -97,15 +121,15 @@ void conn_end(struct server_conn *conn);
 /* Its host gives gates to sessions from now on: those that are there get theirs as soon as the
  * submit thread looks. Main thread, while the connection is there. */
 void conn_take_turns(struct server_conn *conn);
-/* Gives back what the connection holds in the process: its work is waited for until end_by_ns, its
- * objects are freed, its completion thread is stopped, its connections are closed, its memory is
+/* The end of the application and of its connection: the work is waited for, the objects are freed,
+ * its completion thread is stopped, its connections are closed, its memory is
  * unpinned. False: something cannot be ended (it is logged); the process must end instead. Submit
  * thread, as its last act. */
 bool conn_wind_up(struct server_conn *conn);
 /* Joins the submit thread, whose end was not clean: the connection stays until the process ends. */
 void conn_join(struct server_conn *conn);
-/* Joins the submit thread, whose end was clean, and frees the connection. The thread that has
- * started it. */
+/* Joins the submit thread, whose end was clean, and frees the connection; nothing carries the
+ * application any more. The thread that has started it. */
 void conn_free(struct server_conn *conn);
 
 /* Frees a connection that has no thread any more, nor any object; what it was started with stays
@@ -141,10 +165,5 @@ void conn_poll(struct server_conn *conn, struct transport_conn *from, short want
 GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size);
 /* Drops the bulk bytes of a call that is not done. False: the connection has ended. */
 bool conn_bulk_skip(struct server_conn *conn);
-
-/* Makes a context current. If it does not exist any more (or is 0), each of the following calls
- * fails.
- */
-void context_switch(struct server_conn *conn, uint64_t handle);
 
 #endif

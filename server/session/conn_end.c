@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/session/app_life.h"
 #include "server/session/conn.h"
 
 /* ---- the submit thread's part */
@@ -65,13 +65,12 @@ static void memory_give_back(struct server_conn *conn)
 bool conn_wind_up(struct server_conn *conn)
 {
     (void)GA_FAILPOINT("backend: before the end of an application");
-    conn->app->end_by_ns = ga_clock_ns() + conn->app->host->end_ns;
+    app_end_begin(conn->app);
     send_queue_end(&conn->out);
     memory_unlend(conn);
     send_queue_close(&conn->out);
     conn_run_jobs(conn);
-    if (!conn->app->host->objects_free(conn->app) ||
-        waiting_calls_settle(conn->app, &conn->waiting.all) != GA_OK) {
+    if (!app_end(conn->app) || waiting_calls_settle(conn->app, &conn->waiting.all) != GA_OK) {
         return false;
     }
     (void)GA_FAILPOINT("backend: objects of an application freed");
@@ -86,28 +85,11 @@ bool conn_wind_up(struct server_conn *conn)
 
 /* ---- what needs no driver */
 
-static void objects_fini(struct server_objects *objects)
-{
-    struct ga_handle_table *tables[] = {&objects->contexts,  &objects->streams,   &objects->events,
-                                        &objects->modules,   &objects->functions, &objects->arrays,
-                                        &objects->mipmaps,   &objects->textures,  &objects->graphs,
-                                        &objects->physicals, &objects->greens};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        ga_handle_table_fini(tables[i]);
-    }
-    pthread_mutex_destroy(&objects->event_lock);
-}
-
 void conn_unmake(struct server_conn *conn)
 {
     quota_listen(conn->app->ledger->quota, NULL, NULL);
-    for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
-        free(conn->app->sessions[i]);
-    }
-    meter_fini(&conn->app->meter);
-    objects_fini(&conn->app->objects);
-    range_table_fini(&conn->app->ranges);
-    range_table_fini(&conn->app->reserved);
+    conn->app->carrier = &carrier_none;
+    conn->app->carried_by = NULL;
     completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
     staging_fini(&conn->staging); /* conn_end may be called until here */
@@ -120,7 +102,6 @@ void conn_unmake(struct server_conn *conn)
     }
     free(conn->scratch);
     free(conn->notice);
-    free(conn->app);
     free(conn);
 }
 

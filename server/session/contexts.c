@@ -9,8 +9,17 @@
 #include "server/session/app.h"
 #include "server/session/carrier.h"
 #include "server/session/driver_events.h"
+#include "server/session/fault.h"
 #include "server/session/meter_kernels.h"
 #include "server/session/peers.h"
+
+void context_switch(struct server_app *app, uint64_t handle)
+{
+    meter_forget(&app->meter);
+    app->current = ga_handle_table_find(&app->objects.contexts, handle);
+    CUcontext real = app->current != NULL ? app->current->real : NULL;
+    server_check_fault(app, app->driver->cuCtxSetCurrent(real));
+}
 
 void context_apply(struct server_app *app, const struct server_context *context)
 {

@@ -15,6 +15,9 @@ struct server_context;
 struct server_green;
 struct server_stream;
 
+/* Makes a context the application's current one. If it does not exist any more (or is 0), each of
+ * the following calls fails. */
+void context_switch(struct server_app *app, uint64_t handle);
 /* Makes the context (NULL: none) the driver's current one; app->current stays the application's. */
 void context_apply(struct server_app *app, const struct server_context *context);
 /* The current call is for this stream: makes its context current in the driver, where the stream's

@@ -59,6 +59,18 @@ void objects_init(struct server_objects *objects, struct ledger *ledger)
     objects->last_lane = 0;
 }
 
+void objects_fini(struct server_objects *objects)
+{
+    struct ga_handle_table *tables[] = {&objects->contexts,  &objects->streams,   &objects->events,
+                                        &objects->modules,   &objects->functions, &objects->arrays,
+                                        &objects->mipmaps,   &objects->textures,  &objects->graphs,
+                                        &objects->physicals, &objects->greens};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        ga_handle_table_fini(tables[i]);
+    }
+    pthread_mutex_destroy(&objects->event_lock);
+}
+
 struct server_stream *server_stream_look_up(struct server_objects *objects, uint64_t wire)
 {
     struct server_stream *stream = ga_handle_table_find(&objects->streams, wire);

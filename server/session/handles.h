@@ -14,6 +14,7 @@ struct server_app;
 
 /* How many there are of each kind is told to the ledger's figures, and each is charged to it. */
 void objects_init(struct server_objects *objects, struct ledger *ledger);
+void objects_fini(struct server_objects *objects);
 
 /* Looks a stream up; NULL: there is none of this handle. */
 struct server_stream *server_stream_look_up(struct server_objects *objects, uint64_t wire);

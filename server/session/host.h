@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what an application and its connection ask of the process that they are in. */
+/* The table of what an application asks of the process that it is in. What its connection asks is in
+ * conn.h. */
 #ifndef SERVER_SESSION_HOST_H
 #define SERVER_SESSION_HOST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/handshake.h"
 #include "base/status.h"
 #include "server/channel.h"
-#include "transport/transport.h"
 
 struct gate;
 struct ledger;
@@ -17,17 +16,11 @@ struct output_redirection;
 struct server_app;
 struct server_session;
 
-/* Callbacks of an application and its connection to their process. */
+/* Callbacks of an application to its process. */
 struct server_host {
     void *user;
     const char *client; /* its address, for the log. NULL: as the process has it */
-    /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
-    enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
-                             const char **why);
-    /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
-     * of this process. */
-    int (*ordinal)(void *user, const struct handshake_data_hello *hello);
-    /* The index of this GPU in the list that clients see, and the memory that a context on it
+    /* The index of the GPU of this ordinal of the driver in the list that clients see, and the memory that a context on it
      * takes, as measured. NULL: 0. */
     uint32_t (*gpu)(void *user, int ordinal, uint64_t *context_bytes);
     /* The session has begun: said before its client knows. May be NULL. */
@@ -40,29 +33,17 @@ struct server_host {
     void (*tell)(void *user, struct channel_request *packet, int fd);
     /* gpuaasd keeps images of modules for their owners. */
     bool keeps_images;
-    /* Whether bulk may be compressed. May be NULL: no. */
-    bool (*compresses)(void *user);
-    /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
-    unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
-                             struct channel_ticket made[WIRE_BULKS_MAX]);
     struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
     struct ledger *ledger;             /* of the application */
     /* The gate of a new session, which lasts as long as the session. May be NULL: there are none.
      */
     struct gate *(*gate)(void *user, struct server_session *session);
     /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
-     * freed. NULL: the process ends with the connection, and nothing need be freed. */
+     * freed. NULL: the process ends with the application, and nothing need be freed. */
     bool (*objects_free)(struct server_app *app);
-    /* Between two frames. NULL: nothing. Only in builds for tests. */
-    void (*between_frames)(void *user, struct server_app *app);
     bool shares_process; /* with other applications: its contexts are its own */
     bool scrubs; /* memory that the driver gives may have been another application's (scrub.h) */
     uint64_t end_ns; /* how long the end waits for the application's work */
-    /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
-     * conn_free may be called. Called once, by the submit thread, as its last act. */
-    void (*ended)(void *user, const char *why, bool clean);
-    uint64_t
-        client_cache; /* limit on bytes that the client caches, of each device; see conf/keys.def */
 };
 
 #endif

@@ -177,11 +177,16 @@ enum ga_status output_open(struct output_redirection *output, bool descriptor)
     return descriptor ? pipe_open(output) : GA_OK;
 }
 
+void output_init(struct kernel_output *sink, struct server_app *app)
+{
+    *sink = (struct kernel_output){.app = app};
+    ga_list_init(&sink->link);
+    ga_list_init(&sink->contexts);
+}
+
 enum ga_status output_attach(struct output_redirection *output, struct kernel_output *sink)
 {
     enum ga_status status = GA_OK;
-    ga_list_init(&sink->link);
-    ga_list_init(&sink->contexts);
     if (output == NULL) {
         return GA_OK;
     }
@@ -201,6 +206,7 @@ void output_detach(struct output_redirection *output, struct kernel_output *sink
     if (output != NULL) {
         pthread_mutex_lock(&output->lock);
         ga_list_remove(&sink->link);
+        ga_list_init(&sink->link);
         pthread_mutex_unlock(&output->lock);
     }
 }

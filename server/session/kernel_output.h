@@ -52,6 +52,8 @@ struct output_redirection {
 /* Redirects stdout and stderr of <stdio.h>; with `descriptor` also descriptor 1 of the process, for
  * a driver that does not use stdio. Call once, before the driver is opened. */
 GA_CHECKED enum ga_status output_open(struct output_redirection *output, bool descriptor);
+/* A sink without contexts. */
+void output_init(struct kernel_output *sink, struct server_app *app);
 /* Sends output to this sink from now on. GA_DENIED: there is another, and the driver does not tell
  * whose output it is. `output` NULL: nothing is redirected. */
 GA_CHECKED enum ga_status output_attach(struct output_redirection *output,

@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: an application's devices and their address windows. Both ends reserve the same range of
- * addresses, so that a device pointer is never a valid pointer of the program. */
 #include "server/session/session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "api/calls.h"
-#include "base/failpoint.h"
-#include "base/log.h"
 #include "server/pipeline/primary.h"
-#include "server/session/conn.h"
-#include "server/session/context_open.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/reply.h"
+#include "server/session/app.h"
 
-#define WINDOW_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
+/* ---- windows */
 
-static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult rc,
-                           const char *reason)
-{
-    ga_warn("session refused: %s", reason);
-    struct send_queue_frame *frame =
-        send_queue_frame_make(NULL, HANDSHAKE_STRING_MAX + 32, WIRE_REFUSED, 0, sequence);
-    if (frame == NULL) {
-        return false;
-    }
-    const struct handshake_refused refused = {.result = (int32_t)rc, .reason = reason};
-    handshake_refused_write(&frame->writer, &refused);
-    send_queue_append(&conn->out, frame);
-    return true;
-}
-
-/* Tries the client's proposal; otherwise takes what the driver gives. */
-static CUresult window_reserve(struct server_app *app, struct server_session *session,
-                               const struct handshake_window *wanted)
+CUresult session_window_reserve(struct server_app *app, struct server_session *session,
+                                const struct handshake_window *wanted)
 {
     CUdeviceptr got = 0;
     CU_TRY(app->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0));
@@ -43,7 +18,7 @@ static CUresult window_reserve(struct server_app *app, struct server_session *se
     return CUDA_SUCCESS;
 }
 
-static CUresult window_release(struct server_app *app, struct server_session *session)
+CUresult session_window_release(struct server_app *app, struct server_session *session)
 {
     CUresult rc = CUDA_SUCCESS;
     if (session->window.bytes != 0) {
@@ -56,132 +31,12 @@ static CUresult window_release(struct server_app *app, struct server_session *se
 
 CUresult session_close(struct server_app *app, struct server_session *session)
 {
-    CUresult rc = window_release(app, session);
+    CUresult rc = session_window_release(app, session);
     session->number = 0;
     return rc;
 }
 
-/* Makes the context that was asked for with the session, and maps its first block. */
-static void context_wanted(struct server_conn *conn, struct server_session *session,
-                           struct handshake_data_welcome *welcome)
-{
-    const struct handshake_context wanted = session->wanted;
-    session->wanted.handle = 0;
-    if (wanted.handle == 0) {
-        return;
-    }
-    const struct ga_context_create_args args = {
-        .context = wanted.handle, .kind = wanted.kind, .flags = wanted.flags};
-    CUresult rc = context_open(conn->app, session, &args);
-    welcome->context_made = true;
-    welcome->context_result = (int32_t)rc;
-    server_check_fault(conn->app, rc);
-    if (rc != CUDA_SUCCESS || wanted.block_bytes == 0 || session->window.bytes == 0) {
-        return;
-    }
-    struct server_context *before = conn->app->current;
-    context_switch(conn, wanted.handle);
-    if (memory_make(conn->app, session, conn->app->current, session->window.base,
-                    wanted.block_bytes) == CUDA_SUCCESS) {
-        welcome->block_bytes = wanted.block_bytes;
-    }
-    context_switch(conn, before != NULL ? before->handle : 0);
-}
-
-/* From now on the client takes notices, and the one that had to wait. */
-static void welcomed(struct server_conn *conn)
-{
-    atomic_store(&conn->welcomed, true);
-    char *notice = atomic_exchange(&conn->notice, NULL);
-    if (notice != NULL) {
-        server_notice(conn->app, notice);
-        free(notice);
-    }
-}
-
-static void session_bound(const struct server_app *app, const struct server_session *session)
-{
-    if (app->host->bound != NULL) {
-        app->host->bound(app->host->user, session->gpu);
-    }
-}
-
-static bool window_answer(struct server_conn *conn, struct server_session *session,
-                          uint64_t sequence)
-{
-    uint16_t lacking[API_OPS];
-    size_t count = conn->lacks ? api_op_set_list(&conn->lacking, lacking) : 0;
-    struct send_queue_frame *frame = send_queue_frame_make(
-        NULL, 144 + count * sizeof *lacking, WIRE_DATA_WELCOME, session->number, sequence);
-    if (frame == NULL) {
-        return false;
-    }
-    struct handshake_data_welcome welcome = {.session = session->number,
-                                             .window = session->window,
-                                             .lacking_count = (uint32_t)count,
-                                             .lacking = lacking,
-                                             .client_cache_bytes = conn->app->host->client_cache};
-    welcome.takes = conn->bulk.compresses ? HANDSHAKE_TAKES_COMPRESSED : 0;
-    if (session->agreed) {
-        session_bound(conn->app, session);
-        context_wanted(conn, session, &welcome);
-    }
-    (void)GA_FAILPOINT("backend: session made");
-    handshake_data_welcome_write(&frame->writer, &welcome);
-    send_queue_append(&conn->out, frame);
-    if (session->agreed) {
-        welcomed(conn);
-    }
-    return true;
-}
-
-/* There is no range that both ends could have: the driver will pick addresses. */
-static bool window_waive(struct server_conn *conn, struct server_session *session, const char *why,
-                         uint64_t sequence)
-{
-    ga_info("session %u runs unpinned: %s", session->number, why);
-    session->agreed = true;
-    return window_answer(conn, session, sequence);
-}
-
-/* One round of the talk about the window. */
-static bool window_round(struct server_conn *conn, struct server_session *session,
-                         const struct handshake_window *wanted, uint64_t sequence)
-{
-    char reason[200], room[16];
-    uint64_t granularity = session->granularity_bytes;
-    if (wanted->bytes > WINDOW_MAX || wanted->bytes % granularity != 0 ||
-        wanted->base % granularity != 0) {
-        (void)session_close(conn->app, session);
-        return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
-                              "the address window is no multiple of the device's granularity");
-    }
-    if (wanted->bytes != 0 && wanted->base == session->window.base &&
-        wanted->bytes == session->window.bytes) {
-        session->agreed = true; /* our own proposal came back */
-        return window_answer(conn, session, sequence);
-    }
-    (void)window_release(conn->app, session);
-    if (wanted->bytes == 0 || !session->mappable) {
-        return window_waive(conn, session,
-                            session->mappable ? "the client has no address range free"
-                                              : "the driver maps no memory at given addresses",
-                            sequence);
-    }
-    if (session->rounds++ == HANDSHAKE_WINDOW_ROUNDS) {
-        snprintf(reason, sizeof reason, "no common address window of %llu GiB after %u proposals",
-                 (unsigned long long)(wanted->bytes >> 30), HANDSHAKE_WINDOW_ROUNDS);
-        return window_waive(conn, session, reason, sequence);
-    }
-    CUresult rc = window_reserve(conn->app, session, wanted);
-    if (rc != CUDA_SUCCESS) {
-        snprintf(reason, sizeof reason, "no address window of %llu GiB: %s",
-                 (unsigned long long)(wanted->bytes >> 30),
-                 driver_result_name(conn->app->driver, rc, room));
-        return window_waive(conn, session, reason, sequence);
-    }
-    return window_answer(conn, session, sequence);
-}
+/* ---- making */
 
 static CUresult session_facts(struct server_app *app, struct server_session *session)
 {
@@ -209,7 +64,7 @@ static CUresult session_facts(struct server_app *app, struct server_session *ses
     return rc == CUDA_SUCCESS && granularity == 0 ? CUDA_ERROR_UNKNOWN : rc;
 }
 
-static bool device_is_open(const struct server_app *app, uint32_t device)
+bool session_exists(const struct server_app *app, uint32_t device)
 {
     for (uint32_t i = 1; i <= CONF_GPUS_MAX && app->sessions[i] != NULL; i++) {
         if (app->sessions[i]->number != 0 && app->sessions[i]->device == device) {
@@ -234,55 +89,24 @@ static uint16_t session_number_take(struct server_app *app)
     return 0;
 }
 
-bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
-                  uint64_t sequence, bool admitted)
+CUresult session_make(struct server_app *app, uint32_t device, int ordinal,
+                      struct server_session **made)
 {
-    const char *why = NULL;
-    if (!admitted && conn->app->host->ticket(conn->app->host->user, hello, &why) != GA_OK) {
-        return session_refuse(conn, sequence, CUDA_ERROR_NOT_PERMITTED, why);
+    uint16_t number = session_number_take(app);
+    struct server_session *session = number != 0 ? app->sessions[number] : NULL;
+    if (session == NULL || ordinal < 0) {
+        return CUDA_ERROR_INVALID_DEVICE;
     }
-    if (device_is_open(conn->app, hello->device)) {
-        return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
-                              "the application has this device already");
+    *session = (struct server_session){.device = device, .ordinal = (uint32_t)ordinal};
+    if (app->host->gpu != NULL) {
+        session->gpu = app->host->gpu(app->host->user, ordinal, &session->context_bytes);
     }
-    uint16_t number = session_number_take(conn->app);
-    struct server_session *session = number != 0 ? conn->app->sessions[number] : NULL;
-    int ordinal = conn->app->host->ordinal(conn->app->host->user, hello);
-    CUresult rc = CUDA_ERROR_INVALID_DEVICE;
-    if (session != NULL && ordinal >= 0) {
-        *session = (struct server_session){
-            .device = hello->device, .ordinal = (uint32_t)ordinal, .wanted = hello->context};
-        if (conn->app->host->gpu != NULL) {
-            session->gpu =
-                conn->app->host->gpu(conn->app->host->user, ordinal, &session->context_bytes);
-        }
-        rc = conn->app->driver->cuDeviceGet(&session->real, ordinal);
-    }
-    if (rc == CUDA_SUCCESS) {
-        primary_know(conn->app->ledger, session->real, session->gpu, session->context_bytes);
-        rc = session_facts(conn->app, session);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return session_refuse(conn, sequence, rc, "the device is not usable");
-    }
+    CU_TRY(app->driver->cuDeviceGet(&session->real, ordinal));
+    primary_know(app->ledger, session->real, session->gpu, session->context_bytes);
+    CU_TRY(session_facts(app, session));
     session->number = number;
-    gate_set(conn->app, session,
-             conn->app->host->gate != NULL ? conn->app->host->gate(conn->app->host->user, session)
-                                           : NULL);
-    return window_round(conn, session, &hello->window, sequence);
-}
-
-bool session_window(struct server_conn *conn, const struct wire_header *header,
-                    struct ga_reader *reader)
-{
-    struct handshake_window wanted;
-    if (handshake_window_read(reader, &wanted) != GA_OK || header->session == 0 ||
-        header->session > CONF_GPUS_MAX) {
-        return false;
-    }
-    struct server_session *session = conn->app->sessions[header->session];
-    if (session == NULL || session->number == 0 || session->agreed) {
-        return false;
-    }
-    return window_round(conn, session, &wanted, header->sequence);
+    gate_set(app, session,
+             app->host->gate != NULL ? app->host->gate(app->host->user, session) : NULL);
+    *made = session;
+    return CUDA_SUCCESS;
 }

@@ -39,7 +39,8 @@ static void start(void *(*context_of)(void))
         conns[i]->app->host = &hosts[i];
         conns[i]->app->carrier = &conn_carrier;
         conns[i]->app->carried_by = conns[i];
-        conns[i]->app->output = (struct kernel_output){.app = conns[i]->app, .taken = true};
+        output_init(&conns[i]->app->output, conns[i]->app);
+        conns[i]->app->output.taken = true;
         send_queue_init(&conns[i]->out, &nowhere, &staging);
     }
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/shared_memory.h"
 #include "server/calls/objects_end.h"
+#include "server/session/app_life.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
@@ -151,15 +152,14 @@ static enum ga_status some_images(void *user, struct channel_request *packet, in
 static struct figures figures;
 static struct ledger ledger;
 static bool all_free(struct server_app *app);
-static const struct server_host host = {.ticket = every_ticket,
-                                        .ordinal = same_ordinal,
-                                        .objects_free = all_free,
+static const struct server_host host = {.objects_free = all_free,
                                         .end_ns = 2 * PATIENCE_NS,
-                                        .ended = tell_end,
                                         .request = some_images,
                                         .keeps_images = true,
                                         .gate = every_gate,
                                         .ledger = &ledger};
+static const struct conn_host conn_host = {
+    .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end};
 
 /* softgpu is linked into this program, under the names that a driver exports. */
 void fuzz_backend_init(void)
@@ -324,9 +324,12 @@ void fuzz_backend_run(const struct transport_conn *transport,
     settled = false;
     ledger_init(&ledger, &figures);
     ledger.most[FIGURE_DEVICE_BYTES] = device_bytes_max;
-    FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);
+    struct server_app *app = app_make(&driver, &host, false, false);
+    FUZZ_CHECK(app != NULL);
+    FUZZ_CHECK(conn_start(&conn, app, &conn_host, transport, &reader, &setup, hello, 1) == GA_OK);
     wait_end(conn);
     conn_free(conn);
+    app_free(app);
     ledger_check_empty(&ledger);
     backend_driver_check();
 }
