@@ -5,3 +5,4 @@
 
 #define monitor_launch(conn, function, args) FIGURES_WHOLE
 #include "server/calls/launch.c"
+#include "server/session/monitor.h"

@@ -170,7 +170,8 @@ def source(model):
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
                     '#include "base/handle.h"\n#include "server/session/app.h"\n'
-                    '#include "server/session/handles.h"\n#include "server/session/reply.h"\n\n')
+                    '#include "server/session/gate.h"\n#include "server/session/handles.h"\n'
+                    '#include "server/session/meter.h"\n#include "server/session/reply.h"\n\n')
     for call in calls:
         out += (_auto(call) if call.server == "auto" else "") + _handler(call)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"

@@ -31,6 +31,7 @@
 #include "server/backend/sandbox.h"
 #include "server/backend/seats.h"
 #include "server/driver/probe.h"
+#include "server/grants.h"
 
 /* Connections, the driver, its files. */
 #define DESCRIPTORS_OF_OURS 512u

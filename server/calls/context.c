@@ -8,6 +8,7 @@
 #include "server/session/conn.h"
 #include "server/session/context_open.h"
 #include "server/session/contexts.h"
+#include "server/session/kernel_memory.h"
 #include "server/session/reply.h"
 
 CUresult server_do_ga_context_create_part(struct server_app *app,

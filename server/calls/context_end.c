@@ -13,9 +13,13 @@
 #include "server/calls/module.h"
 #include "server/calls/stream.h"
 #include "server/calls/texture.h"
+#include "server/session/carrier.h"
 #include "server/session/conn.h"
 #include "server/session/context_open.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
+#include "server/session/kernel_memory.h"
+#include "server/session/meter.h"
 #include "server/session/peers.h"
 #include "server/session/reply.h"
 

@@ -12,7 +12,10 @@
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
 #include "server/session/driver_events.h"
+#include "server/session/fault.h"
+#include "server/session/gate.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
 #include "server/session/reply.h"
 
 #define COPY_SMALL_BYTES 4096u

@@ -7,6 +7,7 @@
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
 
 static CUresult array_find(struct server_app *app, uint64_t wire, CUarray *real)
 {

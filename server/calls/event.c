@@ -9,8 +9,10 @@
 #include "server/calls/ipc.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/driver_events.h"
 #include "server/session/handles.h"
+#include "server/session/kernel_output.h"
 #include "server/session/reply.h"
 
 static struct server_event *event_find(struct server_app *app, uint64_t wire)

@@ -8,6 +8,8 @@
 #include "api/server_dispatch.h"
 #include "server/session/app.h"
 #include "server/session/handles.h"
+#include "server/session/kernel_memory.h"
+#include "server/session/monitor.h"
 #include "server/session/reply.h"
 
 /* The most facts that come with a module. A driver that loads functions when they are first used

@@ -14,7 +14,9 @@
 #include "server/calls/graph_record.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
 #include "server/session/meter_kernels.h"
 
 void graph_build_free(struct server_app *app, struct server_graph_build *build)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
+#include "server/session/fault.h"
 #include "server/session/reply.h"
 
 CUresult graph_unmake(struct server_app *app, struct server_graph *graph)

@@ -16,6 +16,7 @@
 #include "server/driver/driver.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/handles.h"
 #include "server/session/mapped_memory.h"
 #include "server/session/reply.h"

@@ -8,6 +8,8 @@
 #include "api/server_dispatch.h"
 #include "server/session/app.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
+#include "server/session/monitor.h"
 
 static bool flags_known(uint32_t flags)
 {

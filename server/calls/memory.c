@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "server/calls/ipc.h"
 #include "server/lent.h"
+#include "server/session/carrier.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"

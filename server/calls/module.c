@@ -7,10 +7,15 @@
 #include "api/calls.h"
 #include "api/driver_places.h"
 #include "api/server_dispatch.h"
+#include "server/session/carrier.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
+#include "server/session/fault.h"
 #include "server/session/handles.h"
 #include "server/session/image.h"
+#include "server/session/kernel_memory.h"
+#include "server/session/monitor.h"
 #include "server/session/reply.h"
 
 /* ---- the end */

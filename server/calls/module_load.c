@@ -16,7 +16,9 @@
 #include "server/session/conn.h"
 #include "server/session/image.h"
 #include "server/session/image_variables.h"
+#include "server/session/kernel_memory.h"
 #include "server/session/mapped_memory.h"
+#include "server/session/meter.h"
 #include "server/session/reply.h"
 
 /* ---- options */

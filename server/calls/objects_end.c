@@ -10,6 +10,7 @@
 #include "server/calls/physical.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/session.h"
 
 /* The first error that a driver has answered, and what it has been asked for. */

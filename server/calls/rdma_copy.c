@@ -15,6 +15,8 @@
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
+#include "server/session/gate.h"
+#include "server/session/meter.h"
 
 #define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 

@@ -9,7 +9,11 @@
 #include "server/calls/rdma_copy.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
+#include "server/session/fault.h"
+#include "server/session/gate.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
+#include "server/session/rate_wait.h"
 #include "server/session/reply.h"
 
 CUresult server_do_ga_shared_buffer_open(struct server_app *app,

@@ -10,6 +10,7 @@
 #include "api/server_dispatch.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/handles.h"
 
 /* ---- making */

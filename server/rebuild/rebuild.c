@@ -11,6 +11,9 @@
 #include "server/calls/graph_remake.h"
 #include "server/rebuild/rebuild_state.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
+#include "server/session/kernel_output.h"
+#include "server/session/meter.h"
 #include "server/session/peers.h"
 
 #define IDLE_NS  (100 * GA_NS_PER_MS) /* how long work may still take */

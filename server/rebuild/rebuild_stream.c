@@ -5,6 +5,7 @@
 #include "server/calls/event_time.h"
 #include "server/calls/green.h"
 #include "server/rebuild/rebuild_state.h"
+#include "server/session/meter.h"
 
 /* ---- streams */
 

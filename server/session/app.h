@@ -15,14 +15,12 @@
 
 #include "api/wire.h"
 #include "server/driver/driver.h"
-#include "server/session/gate.h"
+#include "server/pipeline/app_rates.h"
+#include "server/pipeline/ledger.h"
 #include "server/session/host.h"
 #include "server/session/kernel_output.h"
-#include "server/session/meter.h"
-#include "server/session/monitor.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
-#include "server/session/rate_wait.h"
 
 struct app_carrier;
 
@@ -60,7 +58,7 @@ struct server_app {
     const struct gate_bell *bell; /* of its gates; NULL: none */
     struct meter meter;
     struct monitor monitor;
-    struct conn_rates rates;
+    struct app_rates rates;
     struct kernel_output output;
     _Atomic int fault;  /* CUresult of the fault that condemned the process; 0: none. Any thread */
     uint64_t end_by_ns; /* of its end: until when it waits for work; 0: it goes on */

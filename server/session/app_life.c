@@ -7,6 +7,7 @@
 #include "server/session/app.h"
 #include "server/session/carrier.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
 
 struct server_app *app_make(const struct cuda_driver *driver, const struct server_host *host,
                             bool meters, bool records)

@@ -20,6 +20,8 @@
 #include "server/session/conn.h"
 #include "server/session/copy_chunks.h"
 #include "server/session/driver_events.h"
+#include "server/session/fault.h"
+#include "server/session/kernel_output.h"
 #include "server/session/reply.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)

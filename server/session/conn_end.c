@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/session/app_life.h"
 #include "server/session/conn.h"
+#include "server/session/kernel_output.h"
 
 /* ---- the submit thread's part */
 

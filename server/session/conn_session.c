@@ -10,6 +10,7 @@
 #include "server/session/conn.h"
 #include "server/session/context_open.h"
 #include "server/session/contexts.h"
+#include "server/session/fault.h"
 #include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 #include "server/session/session.h"

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "server/session/conn.h"
+#include "server/session/gate.h"
+#include "server/session/meter.h"
 
 #define END_LOOK_NS  (20 * GA_NS_PER_MS) /* the end looks so often whether it is out of time */
 #define GATE_LOOK_NS (10 * GA_NS_PER_MS) /* who cannot hear a bell asks its gates so often */

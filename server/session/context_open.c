@@ -6,7 +6,9 @@
 #include "server/pipeline/primary.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/kernel_memory.h"
 #include "server/session/mapped_memory.h"
+#include "server/session/meter.h"
 
 /* The client's primary context is the driver's, which the server may need, too. */
 static bool is_drivers_primary(const struct server_app *app, bool primary)

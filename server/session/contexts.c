@@ -8,8 +8,11 @@
 #include "base/clock.h"
 #include "server/session/app.h"
 #include "server/session/carrier.h"
+#include "server/session/current_context.h"
 #include "server/session/driver_events.h"
 #include "server/session/fault.h"
+#include "server/session/kernel_output.h"
+#include "server/session/meter.h"
 #include "server/session/meter_kernels.h"
 #include "server/session/peers.h"
 
@@ -19,36 +22,6 @@ void context_switch(struct server_app *app, uint64_t handle)
     app->current = ga_handle_table_find(&app->objects.contexts, handle);
     CUcontext real = app->current != NULL ? app->current->real : NULL;
     server_check_fault(app, app->driver->cuCtxSetCurrent(real));
-}
-
-void context_apply(struct server_app *app, const struct server_context *context)
-{
-    (void)app->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
-}
-
-static void stream_apply_special(struct server_app *app, const struct server_stream *stream)
-{
-    const struct server_call *call = &app->call;
-    if (stream->green != NULL && stream->real == NULL) {
-        (void)app->driver->cuCtxSetCurrent(stream->green->as_context);
-        app->elsewhere = true;
-    }
-    if (stream->recording != NULL && api_facts(call->header->opcode).record == API_RECORD_WORK) {
-        frame_record_add(stream->recording, call->header, call->bytes, call->values);
-    }
-}
-
-void stream_apply(struct server_app *app, const struct server_stream *stream)
-{
-    if (stream->special) {
-        stream_apply_special(app, stream);
-    }
-}
-
-void stream_record(struct server_stream *stream, struct frame_record *record)
-{
-    stream->recording = record;
-    stream->special = record != NULL || (stream->green != NULL && stream->real == NULL);
 }
 
 static CUresult mark_add(struct server_app *app, struct server_context *context, CUstream stream,

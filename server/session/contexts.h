@@ -9,24 +9,13 @@
 #include "base/status.h"
 
 struct event_marks;
-struct frame_record;
 struct server_app;
 struct server_context;
 struct server_green;
-struct server_stream;
 
 /* Makes a context the application's current one. If it does not exist any more (or is 0), each of
  * the following calls fails. */
 void context_switch(struct server_app *app, uint64_t handle);
-/* Makes the context (NULL: none) the driver's current one; app->current stays the application's. */
-void context_apply(struct server_app *app, const struct server_context *context);
-/* The current call is for this stream: makes its context current in the driver, where the stream's
- * handle does not imply it, and keeps the call, if it is captured. */
-void stream_apply(struct server_app *app, const struct server_stream *stream);
-/* Calls that are captured in the stream from now on are kept in the record, where there must be
- * room whenever a call comes; NULL: no more. */
-void stream_record(struct server_stream *stream, struct frame_record *record);
-
 /* Records events on all streams of the context, which must be current, into `marks`, which has none:
  * together they cover all work of the context, that of destroyed streams included. After an error
  * it may have some of them. */

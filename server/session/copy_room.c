@@ -12,7 +12,10 @@
 #include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
+#include "server/session/gate.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
+#include "server/session/rate_wait.h"
 
 #define SMALL_BYTES 16384u              /* pieces up to this share staging slots */
 #define STILL_NS    (10 * GA_NS_PER_MS) /* what takes longer is no matter of wire and GPU in turn */

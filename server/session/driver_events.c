@@ -6,6 +6,7 @@
 
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/handles.h"
 
 CUresult event_own(struct server_app *app, struct server_context *context, unsigned flags,

@@ -15,30 +15,12 @@
 
 #include "api/call_info.h"
 #include "base/status.h"
+#include "server/session/gate_state.h"
 
 struct server_app;
 struct server_session;
 
-/* A socket at which somebody rings when gates may have opened. */
-struct gate_bell {
-    int fd;
-    /* The bell has been read here, and others may wait for it. May be NULL: there are no others. */
-    void (*rang)(void *user);
-    void *user;
-};
-
-struct gate {
-    /* Waits until work for the engine may be submitted; `what`: as gate_enter has it. GA_LOST: the
-     * connection has ended. */
-    enum ga_status (*enter)(struct gate *gate, struct server_app *app, enum api_engine engine,
-                            uint64_t what);
-    /* No call is here, and the thread is to sleep: after how many ns it must be asked again;
-     * UINT64_MAX: when the bell rings. May be NULL: never. */
-    uint64_t (*rest)(struct gate *gate, struct server_app *app);
-    const struct gate_bell *bell; /* the same one for all gates of a connection; NULL: none */
-};
-
-/* Gives a session of the connection a gate (NULL: none), which lasts as long. Submit thread. */
+/* Gives a session a gate (NULL: none), which lasts as long. Submit thread. */
 void gate_set(struct server_app *app, struct server_session *session, struct gate *gate);
 /* Sessions that have none get those that the host gives now. Submit thread. */
 void gates_begin(struct server_app *app);

@@ -9,27 +9,8 @@
 #include "base/handle.h"
 #include "server/session/objects.h"
 
-struct ledger;
 struct server_app;
 
-/* How many there are of each kind is told to the ledger's figures, and each is charged to it. */
-void objects_init(struct server_objects *objects, struct ledger *ledger);
-void objects_fini(struct server_objects *objects);
-
-/* Looks a stream up; NULL: there is none of this handle. */
-struct server_stream *server_stream_look_up(struct server_objects *objects, uint64_t wire);
-static inline struct server_stream *server_stream_here(struct server_objects *objects,
-                                                       uint64_t wire)
-{
-    return objects->last_stream != NULL && objects->last_stream_handle == wire
-               ? objects->last_stream
-               : server_stream_look_up(objects, wire);
-}
-/* The stream is in the table no more. */
-static inline void server_stream_gone(struct server_objects *objects)
-{
-    objects->last_stream = NULL;
-}
 /* As server_stream_here, or the one that is being made again in its place. */
 struct server_stream *server_stream_find(struct server_app *app, uint64_t wire);
 /* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */

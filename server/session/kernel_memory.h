@@ -13,23 +13,10 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "server/session/objects.h"
 
 struct server_app;
 struct server_context;
-
-enum kernel_memory_kind {
-    KERNEL_MEMORY_HEAP,
-    KERNEL_MEMORY_OUTPUT,
-    KERNEL_MEMORY_STACKS,
-    KERNEL_MEMORY_LAUNCHES,
-    KERNEL_MEMORY_NESTING,
-    KERNEL_MEMORY_KINDS
-};
-
-struct kernel_memory {
-    uint64_t charged[KERNEL_MEMORY_KINDS];
-    uint64_t local_bytes; /* of a thread: the most that a function of the context needs */
-};
 
 /* All are for the context that is the driver's current one. CUDA_ERROR_OUT_OF_MEMORY: that would be
  * more than allowed; nothing has changed then. */

@@ -8,11 +8,14 @@
 #include "base/log.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 #include "server/session/handles.h"
 #include "server/session/meter_batch.h"
+#include "server/session/meter_clock.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/meter_kernels.h"
 #include "server/session/meter_share.h"
+#include "server/session/monitor.h"
 
 #define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
 #define LOOK_COUNT 16u    /* outstanding batches that are worth a look before a wait */

@@ -23,52 +23,13 @@
 #include <stdint.h>
 
 #include "api/call_info.h"
-#include "base/list.h"
 #include "server/figures.h"
-#include "server/session/meter_clock.h"
+#include "server/session/meter_state.h"
 
-struct ledger;
-struct meter_batch;
 struct meter_gpu;
 struct server_context;
 struct server_app;
 struct server_stream;
-
-/* In which context or stream a batch was begun last. */
-struct meter_lane {
-    struct meter_batch *last; /* open or not; NULL: it is done */
-    uint8_t doublings;        /* of meter_kernels.c */
-};
-
-/* The meter's part of a context. */
-struct meter_context {
-    struct meter_clock clock;
-    struct meter_lane lane; /* of its stream 0 */
-    struct ga_list unused;  /* struct meter_batch */
-};
-
-struct meter {
-    bool on;
-    /* The open batch that the last call went on with: a call for the same one only counts. */
-    uint64_t stream;
-    enum api_engine engine;    /* NONE: there is no such batch */
-    struct meter_batch *batch; /* NULL: the same */
-    /* Works of kernels whose share is in [least, least + span] go on with it. */
-    uint32_t least, span;
-    uint32_t left, from; /* works that it takes without more ado; before those not counted yet */
-    uint32_t ahead;      /* more works until the next turn */
-    struct meter_gpu *gpu;
-    struct ga_list batches; /* begun and not known to be done, in the order of their beginning */
-    uint32_t open, outstanding, made; /* how many batches are open, begun, there at all */
-    uint32_t turn;
-    uint32_t splits;               /* works that pay for batches of other shares (meter_share.h) */
-    bool full;                     /* it was said that there are too many batches */
-    bool records;                  /* the log has a line for each batch (scripts/sim/recorded.py) */
-    uint64_t looked_ns, opened_ns; /* the last look; when a batch was begun last */
-    uint64_t kernel_ns;  /* a kernel may run for so long; 0: for ever, or its driver sees to that */
-    uint64_t grace_ns;   /* and so much longer, since the client was told that one has */
-    struct ga_list gpus; /* struct meter_gpu */
-};
 
 void meter_init(struct meter *meter, bool on, bool records);
 /* Frees what needs no driver; contexts have ended before. */

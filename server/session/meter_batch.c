@@ -6,6 +6,9 @@
 #include "base/log.h"
 #include "server/session/app.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
+#include "server/session/meter.h"
+#include "server/session/meter_clock.h"
 
 #define BATCHES_MIN 16u /* are worth a look before there are more; a power of two */
 

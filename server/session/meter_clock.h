@@ -5,22 +5,12 @@
 #ifndef SERVER_SESSION_METER_CLOCK_H
 #define SERVER_SESSION_METER_CLOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "api/cuda_names.h"
+#include "server/session/meter_state.h"
 
 struct cuda_driver;
-
-struct meter_clock {
-    bool runs;
-    bool broken;       /* it could not be started: nothing of the context is measured */
-    CUevent base;      /* with timing; its context's */
-    uint64_t base_ns;  /* when it was done */
-    int64_t shift_ns;  /* from this clock to the machine's; it changes seldom */
-    uint64_t lag_ns;   /* the shortest time from the end of an event until it was seen, ... */
-    uint64_t since_ns; /* ... since then */
-};
 
 /* Starts it. The context is current and has nothing to do yet: it is waited for. */
 CUresult meter_clock_start(struct meter_clock *clock, const struct cuda_driver *driver);

@@ -2,6 +2,7 @@
 #include "server/session/meter_kernels.h"
 
 #include "server/session/app.h"
+#include "server/session/meter.h"
 #include "server/session/meter_batch.h"
 
 #define LITTLE 64u /* a batch that takes less than this part of the limit takes next to no time */

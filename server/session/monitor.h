@@ -22,19 +22,11 @@
 
 #include <stdint.h>
 
-struct figures_shape;
+#include "server/session/meter_state.h"
+
 struct ga_launch_args;
 struct server_app;
 struct server_function;
-
-/* The shape of the last launch. */
-struct monitor {
-    const struct server_function *function; /* NULL: there was none */
-    uint32_t grid[3], block[3], shared_bytes;
-    uint32_t share;
-    uint64_t launches;           /* that its row has not got yet */
-    struct figures_shape *shape; /* its row; NULL: none */
-};
 
 /* Its row has all launches of the last shape. */
 void monitor_settle(struct monitor *monitor);

@@ -19,15 +19,29 @@
 #include "server/channel.h"
 #include "server/figures.h"
 #include "server/session/creation.h"
+#include "server/session/gate_state.h"
 #include "server/session/image.h"
-#include "server/session/kernel_memory.h"
 #include "server/session/kernel_output.h"
-#include "server/session/meter.h"
-#include "server/session/turn_gate.h"
+#include "server/session/meter_state.h"
 
 struct frame_record;
-struct gate;
+struct ledger;
 struct server_app;
+
+/* Memory that the driver takes for the kernels of a context (kernel_memory.h). */
+enum kernel_memory_kind {
+    KERNEL_MEMORY_HEAP,
+    KERNEL_MEMORY_OUTPUT,
+    KERNEL_MEMORY_STACKS,
+    KERNEL_MEMORY_LAUNCHES,
+    KERNEL_MEMORY_NESTING,
+    KERNEL_MEMORY_KINDS
+};
+
+struct kernel_memory {
+    uint64_t charged[KERNEL_MEMORY_KINDS];
+    uint64_t local_bytes; /* of a thread: the most that a function of the context needs */
+};
 
 /* How many calls that may wait are under way (waiting_calls.h). Submit thread. */
 struct waiting_count {
@@ -231,5 +245,24 @@ struct server_objects {
     uint64_t last_stream_handle;
     struct server_stream *last_stream;
 };
+
+/* How many there are of each kind is told to the ledger's figures, and each is charged to it. */
+void objects_init(struct server_objects *objects, struct ledger *ledger);
+void objects_fini(struct server_objects *objects);
+
+/* Looks a stream up; NULL: there is none of this handle. */
+struct server_stream *server_stream_look_up(struct server_objects *objects, uint64_t wire);
+static inline struct server_stream *server_stream_here(struct server_objects *objects,
+                                                       uint64_t wire)
+{
+    return objects->last_stream != NULL && objects->last_stream_handle == wire
+               ? objects->last_stream
+               : server_stream_look_up(objects, wire);
+}
+/* The stream is in the table no more. */
+static inline void server_stream_gone(struct server_objects *objects)
+{
+    objects->last_stream = NULL;
+}
 
 #endif

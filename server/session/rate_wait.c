@@ -15,7 +15,7 @@ static uint64_t count_of(const struct server_conn *conn, enum rate_kind kind)
 static void rates_take(struct server_app *app, uint32_t turn)
 {
     static const enum limit limits[RATE_KINDS] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN};
-    struct conn_rates *rates = &app->rates;
+    struct app_rates *rates = &app->rates;
     uint64_t now = ga_clock_ns();
     rates->seen = turn;
     rates->any = false;
@@ -55,7 +55,7 @@ static void wait_until(struct server_conn *conn, uint64_t until)
 
 bool rate_wait(struct server_conn *conn)
 {
-    struct conn_rates *rates = &conn->app->rates;
+    struct app_rates *rates = &conn->app->rates;
     uint32_t turn = quota_turn(conn->app->ledger->quota);
     if (turn != rates->seen) {
         rates_take(conn->app, turn);

@@ -9,6 +9,7 @@
 #include "api/call_info.h"
 #include "base/log.h"
 #include "server/session/conn.h"
+#include "server/session/fault.h"
 
 void server_fail(struct server_app *app, const char *why)
 {

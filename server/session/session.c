@@ -5,6 +5,7 @@
 
 #include "server/pipeline/primary.h"
 #include "server/session/app.h"
+#include "server/session/gate.h"
 
 /* ---- windows */
 

@@ -15,17 +15,9 @@
 #include <stdint.h>
 
 #include "api/call_info.h"
+#include "server/session/gate_state.h"
 
-#define TURN_AHEAD_KINDS   64u
 #define TURN_AHEAD_UNKNOWN UINT32_MAX
-
-struct turn_ahead {
-    uint64_t left_ns;                       /* of this batch */
-    unsigned side;                          /* at which it is counted: 0 and 1, in turns */
-    uint64_t busy_ns;                       /* of the GPU, for this session, when it was learned */
-    uint32_t expected_ns[TURN_AHEAD_KINDS]; /* of a work */
-    uint32_t works[2][TURN_AHEAD_KINDS];    /* of which nothing was learned yet, by side */
-};
 
 void turn_ahead_init(struct turn_ahead *ahead);
 

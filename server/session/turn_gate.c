@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "server/session/app.h"
 #include "server/session/carrier.h"
+#include "server/session/meter.h"
 #include "server/session/meter_gpu.h"
+#include "server/session/turn_ahead.h"
 
 /* Looks in a horizon whether a batch is done, but not more often than it could matter. */
 #define LOOKS       16u

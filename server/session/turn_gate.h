@@ -11,27 +11,10 @@
 #ifndef SERVER_SESSION_TURN_GATE_H
 #define SERVER_SESSION_TURN_GATE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/grants.h"
-#include "server/session/gate.h"
-#include "server/session/turn_ahead.h"
-
-struct turn_gate {
-    struct gate base;
-    const struct grant *grant;
-    struct grant_request *request;
-    uint32_t ordinal; /* of the GPU in its driver */
-    uint64_t open;    /* the grant with which works pass without a look; 0: none */
-    struct turn_ahead ahead;
-    uint64_t returned;  /* the last turn that it has returned */
-    uint64_t told;      /* what the request says */
-    bool waits;         /* at the gate */
-    uint64_t idle_ns;   /* since then it has nothing to do; 0: it has */
-    uint32_t in_flight; /* batches, when one of them was last done: at moved_ns */
-    uint64_t moved_ns;
-};
+#include "server/session/gate_state.h"
 
 /* For a new session. Everything is borrowed; `request` and `grant` may be those of an earlier
  * session of the same place. */

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/current_context.h"
 
 void waiting_calls_init(struct waiting_calls *calls)
 {

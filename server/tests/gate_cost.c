@@ -8,7 +8,9 @@
 #include "api/server_dispatch.h"
 #include "api/wire.h"
 #include "server/session/app.h"
+#include "server/session/gate.h"
 #include "server/session/handles.h"
+#include "server/session/meter.h"
 #include "server/session/reply.h"
 
 bool launch(struct server_app *app, const struct wire_header *header, struct ga_reader *reader);

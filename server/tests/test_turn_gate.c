@@ -12,8 +12,11 @@
 #include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
+#include "server/session/gate.h"
+#include "server/session/meter.h"
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
+#include "server/session/rate_wait.h"
 #include "server/session/turn_gate.h"
 #include "server/tests/fake_ledger.h"
 
