@@ -8,7 +8,6 @@
 #include "api/server_dispatch.h"
 #include "server/calls/ipc.h"
 #include "server/session/conn.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/driver_events.h"
 #include "server/session/handles.h"

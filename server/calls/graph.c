@@ -13,7 +13,6 @@
 #include "server/calls/graph_condition.h"
 #include "server/calls/graph_record.h"
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/handles.h"
 #include "server/session/meter.h"

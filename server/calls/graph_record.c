@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 
 void graph_record_begin(struct server_app *app, struct server_stream *stream)

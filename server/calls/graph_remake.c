@@ -11,7 +11,6 @@
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
 #include "server/session/fault.h"
-#include "server/session/reply.h"
 
 CUresult graph_unmake(struct server_app *app, struct server_graph *graph)
 {

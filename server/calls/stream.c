@@ -8,10 +8,8 @@
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/driver_events.h"
-#include "server/session/handles.h"
 #include "server/session/meter.h"
 
 CUresult stream_free(struct server_app *app, struct server_stream *stream)

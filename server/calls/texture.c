@@ -9,7 +9,6 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/handles.h"
 

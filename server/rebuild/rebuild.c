@@ -10,6 +10,7 @@
 #include "server/calls/graph_condition.h"
 #include "server/calls/graph_remake.h"
 #include "server/rebuild/rebuild_state.h"
+#include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/kernel_output.h"

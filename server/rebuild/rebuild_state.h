@@ -6,7 +6,7 @@
 #define SERVER_REBUILD_REBUILD_STATE_H
 
 #include "server/rebuild/saved.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 
 struct cuda_driver_places;
 

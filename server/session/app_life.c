@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "server/session/app.h"
 #include "server/session/carrier.h"
-#include "server/session/handles.h"
 #include "server/session/meter.h"
 
 struct server_app *app_make(const struct cuda_driver *driver, const struct server_host *host,

@@ -18,7 +18,6 @@
 #include "server/session/call_check.h"
 #include "server/session/contexts.h"
 #include "server/session/current_context.h"
-#include "server/session/handles.h"
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
 #include "server/session/rate_wait.h"

@@ -2,7 +2,6 @@
 #include "server/session/gate.h"
 
 #include "server/session/app.h"
-#include "server/session/handles.h"
 
 void gate_set(struct server_app *app, struct server_session *session, struct gate *gate)
 {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 
 struct server_stream *server_stream_find(struct server_app *app, uint64_t wire)

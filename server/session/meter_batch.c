@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/meter.h"
 #include "server/session/meter_clock.h"

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "server/session/app.h"
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 #include "server/session/meter.h"
 #include "server/session/meter_batch.h"

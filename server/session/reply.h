@@ -10,7 +10,6 @@
 #include "api/cuda_names.h"
 #include "base/cursor.h"
 #include "server/session/completer.h"
-#include "server/session/fault.h"
 
 struct server_app;
 struct wire_header;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "server/session/contexts.h"
 #include "server/session/current_context.h"
 
 #define BAND_BYTES (4u << 20) /* of zeros, copied into arrays again and again */

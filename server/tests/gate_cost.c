@@ -9,7 +9,6 @@
 #include "api/wire.h"
 #include "server/session/app.h"
 #include "server/session/gate.h"
-#include "server/session/handles.h"
 #include "server/session/meter.h"
 #include "server/session/reply.h"
 

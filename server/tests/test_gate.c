@@ -9,7 +9,6 @@
 #include "api/server_dispatch.h"
 #include "server/session/app.h"
 #include "server/session/gate.h"
-#include "server/session/handles.h"
 
 enum { IDLE = 1, ELSEWHERE, CAPTURES };
 

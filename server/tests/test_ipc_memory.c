@@ -10,7 +10,6 @@
 #include "server/calls/memory.h"
 #include "server/calls/physical.h"
 #include "server/session/conn.h"
-#include "server/session/handles.h"
 #include "server/session/mapped_memory.h"
 #include "server/tests/fake_ledger.h"
 

@@ -9,8 +9,6 @@
 
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
-#include "server/session/driver_events.h"
-#include "server/session/handles.h"
 #include "server/tests/fake_ledger.h"
 
 /* ---- a driver whose events belong to the context that is current, which is done or not */
