@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server/calls/launch.c without the request monitor, for a gpuaasd with which it is compared. */
 #include "server/figures.h"
-#include "server/session/conn.h"
+#include "server/meter/monitor.h"
 
 #define monitor_launch(conn, function, args) FIGURES_WHOLE
 #include "server/calls/launch.c"
-#include "server/session/monitor.h"

@@ -44,7 +44,7 @@ server_handler *server_dispatch_find(uint16_t op);
 
 /* Calls of `server custom`, written in server/. Arguments are read and whole; what they point to is
  * borrowed from the frame. Results are zeros, and sent if CUDA_SUCCESS is returned. Besides results
- * of calls they may return SERVER_ANSWERED or SERVER_BROKEN (server/session/reply.h). */
+ * of calls they may return SERVER_ANSWERED or SERVER_BROKEN (server/conn/reply.h). */
 {custom}""")
 
 
@@ -114,7 +114,7 @@ def _stream(call):
 
 
 def _gate(call):
-    """Work for a GPU asks before anything else is done (server/session/gate.h)."""
+    """Work for a GPU asks before anything else is done (server/gate/gate.h)."""
     stream = f"args.{_stream(call).name}" if _stream(call) else "0"
     what = next((f"args.{p.name}" for p in call.args() if p.name in ("function", "exec")), "0")
     enter = f"gate_enter(app, API_ENGINE_{call.engine.upper()}, {stream}, {what})"
@@ -123,7 +123,7 @@ def _gate(call):
 
 
 def _meter(call):
-    """The engine's time (server/session/meter.h). Copies between host and GPU are measured where
+    """The engine's time (server/meter/meter.h). Copies between host and GPU are measured where
     they are submitted, because their handlers may wait before; and launches of kernels, because
     how much of the GPU these fill their handler knows."""
     stream = f"args.{_stream(call).name}" if _stream(call) else "0"
@@ -169,9 +169,9 @@ def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
-                    '#include "base/handle.h"\n#include "server/session/app.h"\n'
-                    '#include "server/session/gate.h"\n#include "server/session/handles.h"\n'
-                    '#include "server/session/meter.h"\n#include "server/session/reply.h"\n\n')
+                    '#include "base/handle.h"\n#include "server/app/app.h"\n'
+                    '#include "server/gate/gate.h"\n#include "server/objects/handles.h"\n'
+                    '#include "server/meter/meter.h"\n#include "server/conn/reply.h"\n\n')
     for call in calls:
         out += (_auto(call) if call.server == "auto" else "") + _handler(call)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"

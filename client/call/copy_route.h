@@ -25,7 +25,7 @@ enum client_copy_route {
     CLIENT_ROUTE_DIRECT,     /* in the frame, sent from the program's memory */
     CLIENT_ROUTE_FRAME,      /* in the frame, copied into the send buffer */
     /* With the answer, to the host */
-    CLIENT_ROUTE_ANSWER, /* as the server chooses (server/session/copy_chunks.c) */
+    CLIENT_ROUTE_ANSWER, /* as the server chooses (server/conn/copy_chunks.c) */
     CLIENT_ROUTES
 };
 

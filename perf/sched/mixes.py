@@ -37,7 +37,7 @@ POLICY_NS = {"slice": 10_000_000, "epoch": 100_000_000, "quantum": 1_000_000_000
 LEAST_NS = {"slice": 100_000, "epoch": 1_000_000, "quantum": 1_000_000, "horizon": 100_000,
             "hold": 10_000}
 # A backend process looks for the end of an operation after a twentieth of its age, at most a
-# millisecond (server/session/completer.c). The time that a call takes varies, and that
+# millisecond (server/conn/completer.c). The time that a call takes varies, and that
 # decides who comes first.
 SEEN = ["late_percent = 5", "late_most = 1ms", "forward_spread = 50"]
 NOTHING = {"start_ns": 0, "operation_ns": 0, "gate_ns": 0, "seen_ns": 0, "hold_ns": 0}

@@ -16,11 +16,11 @@
 #include "server/backend/data_ports.h"
 #include "server/backend/side_connection.h"
 #include "server/calls/objects_end.h"
+#include "server/conn/reply.h"
+#include "server/gate/turn_gate.h"
 #include "server/grants.h"
+#include "server/objects/app_life.h"
 #include "server/rebuild/rebuild_trigger.h"
-#include "server/session/app_life.h"
-#include "server/session/reply.h"
-#include "server/session/turn_gate.h"
 
 #define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 

@@ -11,7 +11,7 @@
 #include "server/backend/exports.h"
 #include "server/backend/tickets.h"
 #include "server/channel.h"
-#include "server/session/conn.h"
+#include "server/conn/conn.h"
 #include "transport/transport.h"
 
 struct backend;

@@ -3,10 +3,10 @@
  * of. */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/app.h"
 #include "server/calls/memory.h"
-#include "server/session/app.h"
-#include "server/session/handles.h"
-#include "server/session/mapped_memory.h"
+#include "server/objects/handles.h"
+#include "server/objects/mapped_memory.h"
 
 CUresult server_do_ga_space_map(struct server_app *app, const struct ga_space_map_args *args)
 {

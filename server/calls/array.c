@@ -8,13 +8,13 @@
 #include "api/extent.h"
 #include "api/range.h"
 #include "api/server_dispatch.h"
-#include "server/session/carrier.h"
-#include "server/session/conn.h"
-#include "server/session/contexts.h"
-#include "server/session/current_context.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/reply.h"
-#include "server/session/scrub.h"
+#include "server/app/carrier.h"
+#include "server/app/current_context.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
+#include "server/objects/contexts.h"
+#include "server/objects/mapped_memory.h"
+#include "server/objects/scrub.h"
 
 static struct ga_handle_table *table_of(struct server_app *app, uint64_t handle)
 {

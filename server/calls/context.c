@@ -5,11 +5,11 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/context_end.h"
-#include "server/session/conn.h"
-#include "server/session/context_open.h"
-#include "server/session/contexts.h"
-#include "server/session/kernel_memory.h"
-#include "server/session/reply.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
+#include "server/objects/context_open.h"
+#include "server/objects/contexts.h"
+#include "server/objects/kernel_memory.h"
 
 CUresult server_do_ga_context_create_part(struct server_app *app,
                                           const struct ga_context_create_part_args *args,

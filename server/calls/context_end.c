@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "server/app/carrier.h"
+#include "server/app/current_context.h"
 #include "server/calls/array.h"
 #include "server/calls/event.h"
 #include "server/calls/graph.h"
@@ -13,15 +15,13 @@
 #include "server/calls/module.h"
 #include "server/calls/stream.h"
 #include "server/calls/texture.h"
-#include "server/session/carrier.h"
-#include "server/session/conn.h"
-#include "server/session/context_open.h"
-#include "server/session/contexts.h"
-#include "server/session/current_context.h"
-#include "server/session/kernel_memory.h"
-#include "server/session/meter.h"
-#include "server/session/peers.h"
-#include "server/session/reply.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
+#include "server/meter/meter.h"
+#include "server/objects/context_open.h"
+#include "server/objects/contexts.h"
+#include "server/objects/kernel_memory.h"
+#include "server/objects/peers.h"
 
 static void keep_first(CUresult *first, CUresult rc)
 {

@@ -4,8 +4,8 @@
 #define SERVER_CALLS_COPY_H
 
 #include "api/calls.h"
-#include "server/session/conn.h"
-#include "server/session/copy_room.h"
+#include "server/conn/conn.h"
+#include "server/conn/copy_room.h"
 
 /* Takes `bytes` bulk bytes of the current call, for a copy in `stream`: to room->at they will have
  * come when the stream does. On failure they are gone: there is no room, or SERVER_BROKEN. */

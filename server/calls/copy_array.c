@@ -4,10 +4,10 @@
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
-#include "server/session/conn.h"
-#include "server/session/copy_room.h"
-#include "server/session/handles.h"
-#include "server/session/meter.h"
+#include "server/conn/conn.h"
+#include "server/conn/copy_room.h"
+#include "server/meter/meter.h"
+#include "server/objects/handles.h"
 
 static CUresult array_find(struct server_app *app, uint64_t wire, CUarray *real)
 {

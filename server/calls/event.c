@@ -6,13 +6,13 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/current_context.h"
+#include "server/app/kernel_output.h"
 #include "server/calls/ipc.h"
-#include "server/session/conn.h"
-#include "server/session/current_context.h"
-#include "server/session/driver_events.h"
-#include "server/session/handles.h"
-#include "server/session/kernel_output.h"
-#include "server/session/reply.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
+#include "server/objects/driver_events.h"
+#include "server/objects/handles.h"
 
 static struct server_event *event_find(struct server_app *app, uint64_t wire)
 {

@@ -4,7 +4,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/clock.h"
-#include "server/session/app.h"
+#include "server/app/app.h"
 
 #define NS_PER_MS 1e6
 

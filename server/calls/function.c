@@ -6,11 +6,11 @@
 #include "api/calls.h"
 #include "api/driver_places.h"
 #include "api/server_dispatch.h"
-#include "server/session/app.h"
-#include "server/session/handles.h"
-#include "server/session/kernel_memory.h"
-#include "server/session/monitor.h"
-#include "server/session/reply.h"
+#include "server/app/app.h"
+#include "server/conn/reply.h"
+#include "server/meter/monitor.h"
+#include "server/objects/handles.h"
+#include "server/objects/kernel_memory.h"
 
 /* The most facts that come with a module. A driver that loads functions when they are first used
  * loads those whose facts it is asked for. */

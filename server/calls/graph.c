@@ -9,14 +9,14 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/app.h"
+#include "server/app/current_context.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
 #include "server/calls/graph_record.h"
-#include "server/session/app.h"
-#include "server/session/current_context.h"
-#include "server/session/handles.h"
-#include "server/session/meter.h"
-#include "server/session/meter_kernels.h"
+#include "server/meter/meter.h"
+#include "server/meter/meter_kernels.h"
+#include "server/objects/handles.h"
 
 void graph_build_free(struct server_app *app, struct server_graph_build *build)
 {

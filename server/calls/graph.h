@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/session/app.h"
-
+#include "server/app/app.h"
 
 #define NODES_MAX  1048576u /* of a graph: they are kept, 8 bytes each */
 #define NODE_BYTES 2048u    /* of this machine, for one: what server and driver keep of it */

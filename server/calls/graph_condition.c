@@ -15,8 +15,8 @@
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_record.h"
-#include "server/session/handles.h"
-#include "server/session/mapped_memory.h"
+#include "server/objects/handles.h"
+#include "server/objects/mapped_memory.h"
 
 #define CONDITIONS_MAX  1048576u
 #define CONDITION_BYTES 1024u /* of this machine, for one: what server and driver keep of it */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "server/session/current_context.h"
+#include "server/app/current_context.h"
 
 void graph_record_begin(struct server_app *app, struct server_stream *stream)
 {

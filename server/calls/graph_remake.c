@@ -8,9 +8,9 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
+#include "server/app/fault.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
-#include "server/session/fault.h"
 
 CUresult graph_unmake(struct server_app *app, struct server_graph *graph)
 {

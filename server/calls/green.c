@@ -12,14 +12,14 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/current_context.h"
 #include "server/calls/stream.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
 #include "server/driver/driver.h"
-#include "server/session/conn.h"
-#include "server/session/contexts.h"
-#include "server/session/current_context.h"
-#include "server/session/handles.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/reply.h"
+#include "server/objects/contexts.h"
+#include "server/objects/handles.h"
+#include "server/objects/mapped_memory.h"
 
 static struct server_green *green_find(struct server_app *app, uint64_t wire)
 {

@@ -5,10 +5,10 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/conn.h"
-#include "server/session/driver_events.h"
-#include "server/session/handles.h"
-#include "server/session/reply.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
+#include "server/objects/driver_events.h"
+#include "server/objects/handles.h"
 
 /* Waits while all leases are under way: their functions run without any further call. */
 static CUresult lease(struct server_app *app, struct host_wait *wait)

@@ -13,10 +13,10 @@
 #include "api/driver_open.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
+#include "server/app/app.h"
 #include "server/calls/event.h"
 #include "server/driver/driver.h"
-#include "server/session/app.h"
-#include "server/session/mapped_memory.h"
+#include "server/objects/mapped_memory.h"
 
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL)->event,
                "it travels as it is");

@@ -6,9 +6,9 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/app.h"
 #include "server/calls/ipc.h"
 #include "server/calls/physical.h"
-#include "server/session/app.h"
 
 CUresult server_do_ga_physical_share(struct server_app *app,
                                      const struct ga_physical_share_args *args,

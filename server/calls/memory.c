@@ -8,14 +8,14 @@
 #include "api/extent.h"
 #include "api/server_dispatch.h"
 #include "base/clock.h"
+#include "server/app/carrier.h"
 #include "server/calls/ipc.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
 #include "server/lent.h"
-#include "server/session/carrier.h"
-#include "server/session/conn.h"
-#include "server/session/contexts.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/reply.h"
-#include "server/session/scrub.h"
+#include "server/objects/contexts.h"
+#include "server/objects/mapped_memory.h"
+#include "server/objects/scrub.h"
 
 #define RECALL_LOOK_NS GA_NS_PER_MS
 

@@ -12,14 +12,14 @@
 #include "api/server_dispatch.h"
 #include "base/failpoint.h"
 #include "server/calls/module.h"
+#include "server/conn/conn.h"
+#include "server/conn/reply.h"
 #include "server/driver/driver.h"
-#include "server/session/conn.h"
-#include "server/session/image.h"
-#include "server/session/image_variables.h"
-#include "server/session/kernel_memory.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/meter.h"
-#include "server/session/reply.h"
+#include "server/image/image.h"
+#include "server/image/image_variables.h"
+#include "server/meter/meter.h"
+#include "server/objects/kernel_memory.h"
+#include "server/objects/mapped_memory.h"
 
 /* ---- options */
 

@@ -4,14 +4,14 @@
 #include "server/calls/objects_end.h"
 
 #include "base/log.h"
+#include "server/app/app.h"
+#include "server/app/current_context.h"
 #include "server/calls/context_end.h"
 #include "server/calls/graph.h"
 #include "server/calls/memory.h"
 #include "server/calls/physical.h"
-#include "server/session/app.h"
-#include "server/session/contexts.h"
-#include "server/session/current_context.h"
-#include "server/session/session.h"
+#include "server/objects/contexts.h"
+#include "server/objects/session.h"
 
 /* The first error that a driver has answered, and what it has been asked for. */
 struct end_errors {

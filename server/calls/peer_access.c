@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls about peer access (session/peers.h). */
+/* The calls about peer access (objects/peers.h). */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/app.h"
-#include "server/session/peers.h"
+#include "server/app/app.h"
+#include "server/objects/peers.h"
 
 /* The driver knows whether it is enabled already, and whether it can be. */
 static CUresult enable(struct server_app *app, const struct server_context *owner, CUcontext real,

@@ -11,9 +11,9 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/ipc.h"
-#include "server/session/conn.h"
-#include "server/session/mapped_memory.h"
-#include "server/session/scrub.h"
+#include "server/conn/conn.h"
+#include "server/objects/mapped_memory.h"
+#include "server/objects/scrub.h"
 
 #define SPACE_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 

@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/calls/copy.h"
-#include "server/session/conn.h"
-#include "server/session/copy_room.h"
-#include "server/session/gate.h"
-#include "server/session/meter.h"
+#include "server/conn/conn.h"
+#include "server/conn/copy_room.h"
+#include "server/gate/gate.h"
+#include "server/meter/meter.h"
 
 #define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 

@@ -5,16 +5,16 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/fault.h"
 #include "server/calls/copy.h"
 #include "server/calls/rdma_copy.h"
-#include "server/session/conn.h"
-#include "server/session/driver_events.h"
-#include "server/session/fault.h"
-#include "server/session/gate.h"
-#include "server/session/handles.h"
-#include "server/session/meter.h"
-#include "server/session/rate_wait.h"
-#include "server/session/reply.h"
+#include "server/conn/conn.h"
+#include "server/conn/rate_wait.h"
+#include "server/conn/reply.h"
+#include "server/gate/gate.h"
+#include "server/meter/meter.h"
+#include "server/objects/driver_events.h"
+#include "server/objects/handles.h"
 
 CUresult server_do_ga_shared_buffer_open(struct server_app *app,
                                          const struct ga_shared_buffer_open_args *args)

@@ -6,11 +6,11 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/app/app.h"
+#include "server/app/current_context.h"
 #include "server/calls/graph.h"
-#include "server/session/app.h"
-#include "server/session/current_context.h"
-#include "server/session/driver_events.h"
-#include "server/session/meter.h"
+#include "server/meter/meter.h"
+#include "server/objects/driver_events.h"
 
 CUresult stream_free(struct server_app *app, struct server_stream *stream)
 {

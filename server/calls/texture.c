@@ -8,9 +8,9 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/app.h"
-#include "server/session/current_context.h"
-#include "server/session/handles.h"
+#include "server/app/app.h"
+#include "server/app/current_context.h"
+#include "server/objects/handles.h"
 
 /* ---- making */
 

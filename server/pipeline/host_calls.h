@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "server/charge/ledger.h"
 #include "server/driver/driver.h"
-#include "server/pipeline/ledger.h"
 
 #define HOST_BLOCK      1024u /* words that are pinned at once */
 #define HOST_BLOCKS_MAX 64u   /* more functions under way, and the submit thread waits */

@@ -14,7 +14,7 @@
 #include "base/cursor.h"
 #include "base/list.h"
 #include "base/pool.h"
-#include "server/pipeline/send_rate.h"
+#include "server/charge/send_rate.h"
 #include "server/pipeline/staging.h"
 #include "transport/transport.h"
 

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "server/charge/ledger.h"
 #include "server/driver/driver.h"
-#include "server/pipeline/ledger.h"
 
 struct shared_buffer {
     uint8_t *memory;  /* mapped here; NULL: the network card reaches it, */

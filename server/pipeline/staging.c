@@ -7,8 +7,8 @@
 #include "api/wire.h"
 #include "base/failpoint.h"
 #include "base/wait.h"
+#include "server/charge/primary.h"
 #include "server/pipeline/copy_overflow.h"
-#include "server/pipeline/primary.h"
 
 #define STAGING_MIN 4u /* slots; fewer would make each copy wait for the one before */
 

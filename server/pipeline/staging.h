@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "base/list.h"
+#include "server/charge/ledger.h"
 #include "server/driver/driver.h"
-#include "server/pipeline/ledger.h"
 #include "transport/transport.h"
 
 struct overflow_slot;

@@ -7,15 +7,15 @@
 
 #include "api/driver_places.h"
 #include "base/clock.h"
+#include "server/app/current_context.h"
+#include "server/app/kernel_output.h"
 #include "server/calls/graph_condition.h"
 #include "server/calls/graph_remake.h"
+#include "server/conn/conn.h"
+#include "server/meter/meter.h"
+#include "server/objects/contexts.h"
+#include "server/objects/peers.h"
 #include "server/rebuild/rebuild_state.h"
-#include "server/session/conn.h"
-#include "server/session/contexts.h"
-#include "server/session/current_context.h"
-#include "server/session/kernel_output.h"
-#include "server/session/meter.h"
-#include "server/session/peers.h"
 
 #define IDLE_NS  (100 * GA_NS_PER_MS) /* how long work may still take */
 #define PAUSE_NS (100 * GA_NS_PER_US)

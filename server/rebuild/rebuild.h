@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rebuilding: all that an application has in the driver is torn down and made again from what is
- * kept of it (session/creation.h), while the application goes on: it keeps its handles, addresses
+ * kept of it (app/creation.h), while the application goes on: it keeps its handles, addresses
  * and contents, and its clients notice nothing but the time that it takes.
  *
  * It is done between two frames, when the application has no work under way. Contents are kept in

@@ -2,8 +2,8 @@
 /* Contexts and their settings. */
 #include "api/driver_places.h"
 #include "server/calls/context_end.h"
+#include "server/objects/context_open.h"
 #include "server/rebuild/rebuild_state.h"
-#include "server/session/context_open.h"
 
 /* The settings that the program may have changed. */
 struct settings {

@@ -5,8 +5,8 @@
 #ifndef SERVER_REBUILD_REBUILD_STATE_H
 #define SERVER_REBUILD_REBUILD_STATE_H
 
+#include "server/app/app.h"
 #include "server/rebuild/saved.h"
-#include "server/session/app.h"
 
 struct cuda_driver_places;
 

@@ -4,8 +4,8 @@
 
 #include "server/calls/event_time.h"
 #include "server/calls/green.h"
+#include "server/meter/meter.h"
 #include "server/rebuild/rebuild_state.h"
-#include "server/session/meter.h"
 
 /* ---- streams */
 

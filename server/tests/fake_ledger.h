@@ -3,7 +3,7 @@
 #ifndef SERVER_TESTS_FAKE_LEDGER_H
 #define SERVER_TESTS_FAKE_LEDGER_H
 
-#include "server/pipeline/ledger.h"
+#include "server/charge/ledger.h"
 
 static struct figures fake_figures;
 static struct figures_memory fake_memory[2]; /* of its GPUs */

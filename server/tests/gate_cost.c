@@ -7,10 +7,10 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "api/wire.h"
-#include "server/session/app.h"
-#include "server/session/gate.h"
-#include "server/session/meter.h"
-#include "server/session/reply.h"
+#include "server/app/app.h"
+#include "server/conn/reply.h"
+#include "server/gate/gate.h"
+#include "server/meter/meter.h"
 
 bool launch(struct server_app *app, const struct wire_header *header, struct ga_reader *reader);
 

@@ -9,8 +9,8 @@
 #include "api/server_dispatch.h"
 #include "server/calls/array.h"
 #include "server/calls/memory.h"
-#include "server/session/conn.h"
-#include "server/session/mapped_memory.h"
+#include "server/conn/conn.h"
+#include "server/objects/mapped_memory.h"
 #include "server/tests/fake_ledger.h"
 
 #define BYTES (UINT64_C(4) << 20)

@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "server/app/frame_record.h"
 #include "server/rebuild/saved.h"
-#include "server/session/frame_record.h"
 #include "server/tests/fake_ledger.h"
 
 static struct wire_header header_of(uint16_t opcode, uint64_t sequence)

@@ -7,8 +7,8 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/app.h"
-#include "server/session/gate.h"
+#include "server/app/app.h"
+#include "server/gate/gate.h"
 
 enum { IDLE = 1, ELSEWHERE, CAPTURES };
 

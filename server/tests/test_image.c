@@ -9,7 +9,7 @@
 #include "api/constants.h"
 #include "api/wire.h"
 #include "base/shared_memory.h"
-#include "server/session/image.h"
+#include "server/image/image.h"
 #include "server/tests/fake_ledger.h"
 
 #define SMALL (API_IMAGE_NAMED_MIN - 1)

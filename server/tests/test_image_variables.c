@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/session/image_variables.h"
-#include "server/session/ptx_variables.h"
+#include "server/image/image_variables.h"
+#include "server/image/ptx_variables.h"
 
 /* As in api/tests/images/variables.cu, each in units of 512 bytes; in machine code all together. */
 #define IN_PTX  (8192 + 4096 + 512 + 512)

@@ -15,7 +15,7 @@
 
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
-#include "server/pipeline/quota.h"
+#include "server/charge/quota.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/devices.h"
 #include "server/seats/seat.h"

@@ -6,10 +6,10 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/app.h"
-#include "server/session/meter.h"
-#include "server/session/meter_gpu.h"
-#include "server/session/monitor.h"
+#include "server/app/app.h"
+#include "server/meter/meter.h"
+#include "server/meter/meter_gpu.h"
+#include "server/meter/monitor.h"
 #include "server/tests/fake_context.h"
 #include "server/tests/fake_ledger.h"
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/app/kernel_output.h"
+#include "server/conn/conn.h"
 #include "server/pipeline/send_queue.h"
-#include "server/session/conn.h"
-#include "server/session/kernel_output.h"
 
 static void *writes_for; /* the CUcontext */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/charge/quota.h"
 #include "server/tenants/lending.h"
-#include "server/pipeline/quota.h"
 
 #define PROCESSES 4u
 #define TURNS     20000u

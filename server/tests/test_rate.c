@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
-#include "server/pipeline/rate.h"
+#include "server/charge/rate.h"
 
 #define BEGIN (100 * GA_NS_PER_S)
 

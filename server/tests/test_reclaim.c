@@ -10,9 +10,9 @@
 #include "api/cuda_names.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
-#include "server/tests/still_clock.h"
 #include "server/seats/reclaim.h"
 #include "server/seats/seat.h"
+#include "server/tests/still_clock.h"
 
 #define OTHERS 3
 

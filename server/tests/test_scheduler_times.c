@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The use that the request manager of one GPU makes of the times that a session reports: charges,
  * caps, and the demand of its kernels. */
-#include "server/usage/time_shares.h"
 #include "server/tests/scheduler_members.h"
+#include "server/usage/time_shares.h"
 
 /* The part that kernels have filled: no more than is known of finished ones, and all of the time of
  * running ones. */

@@ -3,9 +3,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "server/app/ranges.h"
 #include "server/backend/tickets.h"
 #include "server/placement/placement.h"
-#include "server/session/ranges.h"
 
 #define SECOND UINT64_C(1000000000)
 

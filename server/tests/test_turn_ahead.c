@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
-#include "server/session/turn_ahead.h"
+#include "server/gate/turn_ahead.h"
 
 #define HORIZON_NS (4 * GA_NS_PER_MS)
 #define ROOM       1024u

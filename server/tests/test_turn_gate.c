@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/session/conn.h"
-#include "server/session/copy_room.h"
-#include "server/session/gate.h"
-#include "server/session/meter.h"
-#include "server/session/meter_batch.h"
-#include "server/session/meter_gpu.h"
-#include "server/session/rate_wait.h"
-#include "server/session/turn_gate.h"
+#include "server/conn/conn.h"
+#include "server/conn/copy_room.h"
+#include "server/conn/rate_wait.h"
+#include "server/gate/gate.h"
+#include "server/gate/turn_gate.h"
+#include "server/meter/meter.h"
+#include "server/meter/meter_batch.h"
+#include "server/meter/meter_gpu.h"
 #include "server/tests/fake_ledger.h"
 
 #define HOUR (3600 * GA_NS_PER_S)

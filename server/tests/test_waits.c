@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "server/session/conn.h"
-#include "server/session/contexts.h"
+#include "server/conn/conn.h"
+#include "server/objects/contexts.h"
 #include "server/tests/fake_ledger.h"
 
 /* ---- a driver whose events belong to the context that is current, which is done or not */

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "server/processes/devices.h"
 #include "server/usage/feedback.h"
 #include "server/usage/totals.h"
-#include "server/processes/devices.h"
 #include "store/store.h"
 
 struct usage_seat;

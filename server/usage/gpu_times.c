@@ -12,7 +12,7 @@
 #define TURN_MS     50u
 #define LOOK_NS     GA_NS_PER_MS         /* what is not older need not be read again */
 #define PATIENCE_NS (300 * GA_NS_PER_MS) /* with those that do not look */
-/* The clocks of GPU and machine are not nearer to each other (session/meter_clock.c). */
+/* The clocks of GPU and machine are not nearer to each other (meter/meter_clock.c). */
 #define CLOCKS_NS (2 * GA_NS_PER_MS)
 
 /* The use of a GPU by a seat. */

@@ -2,7 +2,6 @@
 #include "server/usage/seat_use.h"
 
 #include "base/clock.h"
-#include "server/session/monitor.h"
 #include "server/usage/usage.h"
 #include "server/usage/usage_seat.h"
 

@@ -26,7 +26,7 @@ struct seat_use {
     uint64_t busy_ns[GPU_ENGINES];
     uint64_t busy_any_ns; /* any of them */
     uint64_t works;
-    /* Figures of the request monitor (session/monitor.h). */
+    /* Figures of the request monitor (meter/monitor.h). */
     uint64_t copies[2], copied_bytes[2]; /* to the device, to the host */
     uint64_t demand_ns;                  /* at most busy_ns of the engine COMPUTE, but for streams
                                           * side by side */

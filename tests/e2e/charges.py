@@ -3,7 +3,7 @@
 """Whatever a program makes a GPU hold is charged to it (docs/quotas.md): each call that its stanza
 says is charged with memory of the GPU, and each content of a module that takes some, is tried. The
 charge is compared with what another program of the node sees to be free then. (In builds with
-sanitizers gpuaasd looks itself after each call of every test: server/session/call_check.h.)"""
+sanitizers gpuaasd looks itself after each call of every test: server/objects/call_check.h.)"""
 
 import glob
 import os

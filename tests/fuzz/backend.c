@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/shared_memory.h"
 #include "server/calls/objects_end.h"
-#include "server/session/app_life.h"
+#include "server/objects/app_life.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"

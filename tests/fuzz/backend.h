@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_BACKEND_H
 #define TESTS_FUZZ_BACKEND_H
 
-#include "server/session/conn.h"
+#include "server/conn/conn.h"
 
 #define FUZZ_BACKEND_DEVICES 2u
 

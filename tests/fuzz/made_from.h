@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_MADE_FROM_H
 #define TESTS_FUZZ_MADE_FROM_H
 
-#include "server/session/app.h"
+#include "server/app/app.h"
 
 /* Nothing runs. Makes the like of each object of the connection, compares and ends it. */
 void fuzz_made_from_check(struct server_app *app, const struct cuda_driver *driver);

@@ -65,11 +65,17 @@ ROOMS = {
         "admin": {"processes", "storage", "usage", "turns", "tenants", "access", "applications",
                   "clients", "monitoring", "gpuaasd"},
         "driver": set(),
-        "pipeline": {"driver"},
-        "session": {"driver", "pipeline"},
-        "calls": {"driver", "pipeline", "session"},
-        "rebuild": {"driver", "pipeline", "session", "calls"},
-        "backend": {"driver", "pipeline", "session", "calls", "rebuild"},
+        "charge": set(),
+        "pipeline": {"driver", "charge"},
+        "image": {"charge"},
+        "app": {"driver", "charge", "image"},
+        "meter": {"app"},
+        "gate": {"app", "meter"},
+        "objects": {"driver", "charge", "app", "meter", "gate"},
+        "conn": {"charge", "pipeline", "app", "meter", "gate", "objects"},
+        "calls": {"driver", "charge", "image", "app", "meter", "gate", "objects", "conn"},
+        "rebuild": {"app", "meter", "objects", "conn", "calls"},
+        "backend": {"driver", "gate", "objects", "conn", "calls", "rebuild"},
     },
     "front": {
         "core": set(),
@@ -142,7 +148,8 @@ ROOM_PREFIXES = {
     "front/mempool": {"mempool_"},
     "server/applications": {"control_"},  # of the control process, unlike those of the backend
     "server/clients": {"control_"},  # of a control connection
-    "server/session": {"green_", "stream_"},
+    "server/app": {"context_", "stream_"},
+    "server/objects": {"green_", "stream_"},
     "transport": {"compression_", "decompress"},
 }
 

@@ -25,7 +25,6 @@ LARGER = {
     "server/admin": (31, "a file for each family of verbs"),
     "server/backend": (30, FLAT),
     "server/calls": (46, CALLS),
-    "server/session": (76, FLAT),
     "sim": (38, FLAT),
     "softgpu/calls": (38, CALLS),
     "softgpu/exec": (97, TABLE),

@@ -179,10 +179,11 @@ class Licence(RuleTest):
 
 class Rooms(RuleTest):
     def test_directions(self):
-        keeps, breaks = '#include "server/session/conn.h"\n', '#include "server/calls/copy.h"\n'
+        keeps, breaks = '#include "server/conn/conn.h"\n', '#include "server/calls/copy.h"\n'
         self.keeps(rule_includes, "server/calls/a.c", keeps)
-        self.breaks(rule_includes, "server/pipeline/a.c", keeps, "may include these rooms: driver")
-        self.breaks(rule_includes, "server/session/a.c", breaks, "server/session/ may include")
+        self.breaks(rule_includes, "server/pipeline/a.c", keeps,
+                    "may include these rooms: charge, driver")
+        self.breaks(rule_includes, "server/conn/a.c", breaks, "server/conn/ may include")
         self.keeps(rule_includes, "server/tests/a.c", breaks)
         self.keeps(rule_includes, "server/main.c", '#include "server/backend/backend.h"\n')
 

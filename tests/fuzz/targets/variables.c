@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images from the wire, of which a server reads how much memory their variables take. */
-#include "server/session/image_variables.h"
-#include "server/session/ptx_variables.h"
+#include "server/image/image_variables.h"
+#include "server/image/ptx_variables.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
