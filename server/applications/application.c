@@ -153,9 +153,7 @@ static void application_audit_close(const struct control_application *applicatio
     const struct audit_program program = audit_program_of(application);
     audit_closes(&application->room->access->audit, &program,
                  timers_now(application->room->timers) - application->began_ns,
-                 application->terminated_ns != 0 && !control_application_seems_gone(application)
-                     ? application->terminated_why
-                     : "ended");
+                 application->terminated_there ? application->terminated_why : "ended");
 }
 
 void control_application_end(struct control_application *application)

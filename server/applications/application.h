@@ -71,6 +71,7 @@ struct control_application {
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     enum application_closes closes;
     uint64_t terminated_ns;    /* as timers_awake; 0: it is not to go (terminate.h) */
+    bool terminated_there;     /* it has not left by itself before that */
     int32_t terminated_result; /* CUresult for what it asks for now */
     enum application_closes terminated_closes;
     char terminated_why[WIRE_NOTICE_MAX + 1];

@@ -171,7 +171,7 @@ static uint64_t application_terms(const struct seat *seat, struct scheduler_term
 static const char *application_reason(const struct seat *seat)
 {
     const struct control_application *application = seat->application;
-    return control_application_seems_gone(application) ? "" : application->terminated_why;
+    return application->terminated_there ? application->terminated_why : "";
 }
 
 static void application_seat_gone(struct seat *seat, bool claimed)

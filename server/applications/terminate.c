@@ -61,6 +61,7 @@ static void terminate_hold(struct control_application *application)
     ga_warn_of(application->address, "%s: ended: %s", application->label,
                application->terminated_why);
     application->closes = application->terminated_closes;
+    application->terminated_there = true;
 }
 
 void terminate_found(struct control_application *application)

@@ -125,3 +125,17 @@ Test(terminate, a_process_that_does_not_go_with_its_program_is_ended)
     cr_assert_eq(fake_process_of(gone_seat)->ends, 1);
     cr_assert_eq(gone->closes, APPLICATION_KILLED);
 }
+
+Test(terminate, a_program_that_goes_when_it_is_told_has_been_ended)
+{
+    const struct tenant_terms lab = fake_terms("lab", 1);
+    struct control_application *told = fake_application(&lab, 1);
+    struct seat *seat = fake_seat(told);
+    fake_open(seat, 0);
+    terminate_application(told, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, "an admin ended it");
+    control_application_left(told);
+    cr_assert(control_application_seems_gone(told));
+    cr_assert_str_eq(seat->events->reason(seat), "an admin ended it");
+    fake_dies(fake_process_of(seat), "exit status 0");
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_KILLED], 1);
+}
