@@ -37,14 +37,44 @@ static void remember(struct fake_process *of, const void *packet, size_t size)
     memcpy(&of->told[of->told_count++], packet, size);
 }
 
+static struct fake_process *process_make(enum conf_driver driver)
+{
+    cr_assert_lt(process_count, PROCESSES);
+    struct fake_process *made = &processes[process_count];
+    made->process = (struct backend_process){.room = &node.gpuaasd.processes,
+                                             .driver = driver,
+                                             .number = 1000 + process_count,
+                                             .started_ns = node.still.now_ns,
+                                             .seat_limit = node.gpuaasd.processes.seats,
+                                             .outlives = node.gpuaasd.processes.outlives,
+                                             .figures = &pages[process_count],
+                                             .fd = 77};
+    made->process.child.pid = (int)(5000 + process_count);
+    process_count++;
+    ga_list_append(&node.gpuaasd.processes.processes, &made->process.link);
+    node.gpuaasd.processes.count++;
+    return made;
+}
+
 enum ga_status backend_process_start(struct processes *room, const struct channel_setup *setup,
                                      char *const *env, unsigned timeout_s,
                                      const struct backend_process_events *events, void *owner,
                                      struct backend_process **out, char *why, size_t why_size)
 {
-    (void)room, (void)setup, (void)env, (void)timeout_s, (void)events, (void)owner, (void)out;
-    snprintf(why, why_size, "no process can be started");
-    return GA_LOST;
+    cr_assert_eq(room, &node.gpuaasd.processes);
+    cr_assert_not_null(env);
+    cr_assert_eq(timeout_s, node.conf.server.open_timeout_s);
+    if (node.starts == 0) {
+        snprintf(why, why_size, "no process can be started");
+        return GA_LOST;
+    }
+    node.starts--;
+    struct fake_process *made = process_make(setup->driver);
+    made->setup = *setup;
+    made->process.events = events;
+    made->process.owner = owner;
+    *out = &made->process;
+    return GA_OK;
 }
 
 enum ga_status backend_process_send(struct backend_process *process, const void *packet,
@@ -86,6 +116,7 @@ void backend_process_end(struct backend_process *process)
 {
     fake(process)->ends++;
     process->ending = true;
+    process->owner = NULL;
     process->fd = -1;
 }
 
@@ -143,6 +174,7 @@ void fake_node_start(void)
     node.gpuaasd.processes.seats = 1;
     ga_list_init(&node.gpuaasd.processes.processes);
     images_init(&node.gpuaasd.processes.images, node.conf.server.backend.image_store);
+    health_init(&node.gpuaasd.processes);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         node.gpuaasd.processes.warm_pools[i] =
             (struct warm_pool){.room = &node.gpuaasd.processes, .driver = (enum conf_driver)i};
@@ -171,6 +203,10 @@ void fake_node_start(void)
 void fake_node_stop(void)
 {
     node.gpuaasd.applications.stopping = true;
+    health_stop(&node.gpuaasd.processes);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        warm_pool_stop(&node.gpuaasd.processes.warm_pools[i]);
+    }
     control_applications_end(&node.gpuaasd.applications);
     ga_list_each (at, next, &node.gpuaasd.processes.processes) {
         fake_dies(ga_container(at, struct fake_process, process.link), "exit status 0");
@@ -308,23 +344,17 @@ struct fake_client *fake_client(struct control_application *application)
 
 struct fake_process *fake_spare(void)
 {
-    cr_assert_lt(process_count, PROCESSES);
     struct warm_pool *pool = &node.gpuaasd.processes.warm_pools[CONF_DRIVER_SOFT];
-    struct fake_process *made = &processes[process_count];
-    made->process = (struct backend_process){.room = &node.gpuaasd.processes,
-                                             .driver = CONF_DRIVER_SOFT,
-                                             .number = 1000 + process_count,
-                                             .seat_limit = node.gpuaasd.processes.seats,
-                                             .warm = true,
-                                             .outlives = node.gpuaasd.processes.outlives,
-                                             .figures = &pages[process_count],
-                                             .fd = 77};
-    made->process.child.pid = (int)(5000 + process_count);
-    process_count++;
-    ga_list_append(&node.gpuaasd.processes.processes, &made->process.link);
-    node.gpuaasd.processes.count++;
+    struct fake_process *made = process_make(CONF_DRIVER_SOFT);
+    made->process.warm = true;
     pool->processes[pool->count++] = &made->process;
     return made;
+}
+
+struct fake_process *fake_started(void)
+{
+    cr_assert_neq(process_count, 0);
+    return &processes[process_count - 1];
 }
 
 struct fake_process *fake_process_of(const struct seat *seat)
@@ -384,6 +414,9 @@ void fake_dies(struct fake_process *process, const char *why)
     }
     ga_list_remove(&process->process.link);
     node.gpuaasd.processes.count--;
+    if (process->process.owner != NULL) {
+        process->process.events->ended(&process->process, why);
+    }
     still_clock_pass(&node.still, 0);
 }
 

@@ -23,6 +23,7 @@ struct fake_process {
     struct backend_process process;
     union channel_packet told[FAKE_TOLD];
     unsigned told_count;
+    struct channel_setup setup;  /* of one that was started */
     union channel_packet unread; /* it has said this, and nobody has read it yet; kind 0: nothing */
     bool full;                   /* its channel is */
     unsigned ends, kills;
@@ -46,6 +47,7 @@ struct fake_node {
     char line[400]; /* that drain_hooks were told last */
     uint64_t goes_on_us;
     unsigned emptied;
+    unsigned starts; /* so many more processes can be started */
 };
 
 extern struct fake_node node;
@@ -84,6 +86,8 @@ void fake_says(struct seat *seat, const union channel_packet *packet);
 void fake_says_kind(struct seat *seat, enum channel_kind kind);
 /* The process has ended. */
 void fake_dies(struct fake_process *process, const char *why);
+/* The process that was started last. */
+struct fake_process *fake_started(void);
 /* The last packet of this kind that the process was told; NULL: none. */
 const union channel_packet *fake_told(const struct fake_process *process, enum channel_kind kind);
 /* How many of this kind. */

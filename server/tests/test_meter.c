@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/session/app.h"
-#include "server/session/meter_batch.h"
-#include "server/session/meter_gpu.h"
-#include "server/session/meter_kernels.h"
-#include "server/session/meter_share.h"
+#include "server/app/app.h"
+#include "server/meter/meter.h"
+#include "server/meter/meter_batch.h"
+#include "server/meter/meter_clock.h"
+#include "server/meter/meter_gpu.h"
+#include "server/meter/meter_kernels.h"
+#include "server/meter/meter_share.h"
 #include "server/tests/fake_context.h"
 #include "server/tests/fake_ledger.h"
 
