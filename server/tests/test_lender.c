@@ -346,3 +346,85 @@ Test(lender, a_stranger_reads_no_answers)
     ask(&all[1], 0, 150 * MIB);
     cr_assert_eq(lent(&all[1]), 150 * MIB);
 }
+
+/* ---- the room that programs see */
+
+static void has(unsigned i, uint32_t gpu, uint64_t bytes)
+{
+    atomic_store(&pages[i].memory[0][gpu].bytes, bytes);
+    atomic_store(&pages[i].seats[0].of[FIGURE_DEVICE_BYTES], bytes);
+}
+
+static struct channel_request room_of(const struct lender_seat *seat, uint32_t gpu)
+{
+    struct channel_request answer = {.address = gpu};
+    lender_room(seat, &answer);
+    cr_assert_eq(answer.result, CUDA_SUCCESS);
+    return answer;
+}
+
+Test(lender, the_room_is_what_limits_leave_beside_what_others_have)
+{
+    struct channel_request room = room_of(&all[0].seat.lender, 0);
+    cr_assert(room.bytes == 200 * MIB && room.offset == 150 * MIB && room.mapping_bytes == 1);
+    cr_assert_eq(room.changes, 0, "there is no memory of the tenant yet");
+    has(0, 0, 100 * MIB);
+    has(1, 0, 30 * MIB);
+    has(2, 1, 40 * MIB);
+    room = room_of(&all[0].seat.lender, 0);
+    cr_assert_eq(room.bytes, 130 * MIB, "its own is not subtracted");
+    cr_assert_eq(room.offset, 120 * MIB);
+    cr_assert_eq(room_of(&all[0].seat.lender, 1).offset, 110 * MIB);
+    lender_take_over(&all[0].seat.lender, 0, 5 * MIB);
+    room = room_of(&all[0].seat.lender, 0);
+    cr_assert(room.bytes == 125 * MIB && room.offset == 115 * MIB, "what it took over is");
+    has(1, 0, 700 * MIB);
+    room = room_of(&all[0].seat.lender, 0);
+    cr_assert(room.bytes == 0 && room.offset == 0);
+    has(1, 0, UINT64_MAX);
+    has(2, 0, UINT64_MAX);
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).bytes, 0, "strangers say what they like");
+    tenant->terms.limits.of[LIMIT_GPU_MEM] = LIMIT_NONE;
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).bytes, LIMIT_NONE);
+}
+
+Test(lender, the_room_holds_until_others_change_if_all_can_tell)
+{
+    ask(&all[1], 0, 1);
+    (void)lent(&all[1]);
+    struct lender_seat *seat = &all[1].seat.lender;
+    cr_assert(seat->shares, "the first answer brought the tenant's memory");
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).mapping_bytes, 1);
+    uint64_t before = room_of(&all[0].seat.lender, 0).changes;
+    lender_take_over(seat, 0, 7);
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).changes, before + 1);
+    lender_give_up(seat, 0, 7);
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).changes, before + 2);
+    seat->shares = false;
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).mapping_bytes, 0, "it cannot tell");
+    seat->share.lent[CHANNEL_LENT_DEVICE] = 0;
+    cr_assert_eq(room_of(&all[0].seat.lender, 0).mapping_bytes, 1, "it has nothing");
+    seat->share.lent[CHANNEL_LENT_DEVICE] = 1;
+    tenant->lender.account.most[CHANNEL_LENT_DEVICE] = LIMIT_NONE;
+}
+
+Test(lender, memory_that_was_taken_over_has_a_peak_and_a_time)
+{
+    struct lender_seat *seat = &all[0].seat.lender;
+    has(0, 1, 10 * MIB);
+    lender_take_over(seat, 1, 4 * MIB);
+    const struct figures_memory *taken = lender_taken(seat, 1);
+    cr_assert_eq(atomic_load(&taken->bytes), 4 * MIB);
+    cr_assert_eq(atomic_load(&taken->peak), 14 * MIB, "of all that it has then");
+    uint64_t began_ms = still.now_ns / GA_NS_PER_MS;
+    cr_assert_eq(figures_memory_kib_ms(taken, began_ms + 10), 4 * 1024 * 10);
+    lender_take_over(seat, 0, MIB);
+    cr_assert_eq(lender_taken_bytes(seat, 1), 4 * MIB);
+    cr_assert_eq(lender_taken_bytes(seat, UINT32_MAX), 5 * MIB);
+    still.now_ns += 10 * GA_NS_PER_MS;
+    lender_give_up(seat, 1, 4 * MIB);
+    cr_assert_eq(lender_taken_bytes(seat, 1), 0);
+    cr_assert_eq(figures_memory_kib_ms(taken, began_ms + 500), 4 * 1024 * 10);
+    cr_assert_eq(atomic_load(&taken->peak), 14 * MIB);
+    cr_assert_eq(atomic_load(&lender_taken(seat, 2)->bytes), 0, "there is no such GPU");
+}

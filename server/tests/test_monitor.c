@@ -154,3 +154,57 @@ Test(monitor, other_attributes_are_asked_about)
     cr_assert_eq(questions, 2);
     cr_assert_eq(atomic_load(&fake_figures.gpus[0].shapes->count), 2, "the shape is the same");
 }
+
+/* The GPU has 32 multiprocessors with a place for one warp each, and one block fits on each. */
+Test(monitor, the_share_of_a_launch_is_of_the_places_for_warps)
+{
+    struct ga_launch_args other = args;
+    cr_assert_eq(monitor_launch(app, &function, &other), 3 * (FIGURES_WHOLE / 32));
+    other.grid[1] = 4;
+    other.grid[2] = 2;
+    cr_assert_eq(monitor_launch(app, &function, &other), 24 * (FIGURES_WHOLE / 32));
+    other.grid[2] = 1;
+    other.block[0] = 33; /* a warp and a thread */
+    cr_assert_eq(monitor_launch(app, &function, &other), 24 * (FIGURES_WHOLE / 32));
+    other.block[0] = 8;
+    other.block[1] = 2;
+    other.block[2] = 2;
+    cr_assert_eq(monitor_launch(app, &function, &other), 12 * (FIGURES_WHOLE / 32));
+    other.grid[0] = 8;
+    cr_assert_eq(monitor_launch(app, &function, &other), FIGURES_WHOLE);
+    other.grid[0] = 1000;
+    cr_assert_eq(monitor_launch(app, &function, &other), FIGURES_WHOLE);
+}
+
+Test(monitor, the_table_keeps_the_most_frequent_shapes)
+{
+    const struct figures_shape *shapes = fake_figures.gpus[0].shapes;
+    struct ga_launch_args other = args;
+    for (unsigned i = 0; i < FIGURES_SHAPES; i++) {
+        other.grid[0] = i + 1;
+        for (unsigned k = 0; k < 10 - i; k++) {
+            (void)monitor_launch(app, &function, &other);
+        }
+    }
+    other.grid[0] = 20;
+    other.grid[1] = 21;
+    other.grid[2] = 22;
+    other.block[1] = 5;
+    other.shared_bytes = 77;
+    (void)monitor_launch(app, &function, &other);
+    monitor_settle(&app->monitor);
+    cr_assert_eq(atomic_load(&shapes[0].count), 10);
+    cr_assert_eq(atomic_load(&shapes[0].grid[0]), 1);
+    const struct figures_shape *last = &shapes[FIGURES_SHAPES - 1];
+    cr_assert_eq(atomic_load(&last->count), 10 - FIGURES_SHAPES + 1 + 1,
+                 "it has the place of the least frequent one, and its count");
+    cr_assert(atomic_load(&last->grid[0]) == 20 && atomic_load(&last->grid[1]) == 21 &&
+              atomic_load(&last->grid[2]) == 22);
+    cr_assert(atomic_load(&last->block[0]) == 32 && atomic_load(&last->block[1]) == 5 &&
+              atomic_load(&last->block[2]) == 1);
+    cr_assert_eq(atomic_load(&last->shared_bytes), 77);
+    cr_assert_eq(atomic_load(&last->share), FIGURES_WHOLE);
+    other.shared_bytes = 78;
+    (void)monitor_launch(app, &function, &other);
+    cr_assert_eq(atomic_load(&last->shared_bytes), 77, "another shape has another row");
+}

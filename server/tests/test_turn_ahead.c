@@ -143,3 +143,100 @@ Test(turn_ahead, who_is_free_may_do_all)
         cr_assert(turn_ahead_fits(&ahead, kind));
     }
 }
+
+/* ---- what is expected */
+
+static const bool none_in_flight[2];
+
+static uint32_t expected_us(unsigned kind)
+{
+    return ahead.expected_ns[kind] / (uint32_t)GA_NS_PER_US;
+}
+
+/* A batch of so many works of two kinds, the first of which begins it; then it took so long. */
+static void batch(unsigned first_kind, unsigned firsts, unsigned other, unsigned others,
+                  uint64_t took_us)
+{
+    turn_ahead_begin(&ahead, first_kind, HORIZON_NS, none_in_flight, busy_ns);
+    ahead.works[ahead.side][first_kind] += firsts - 1;
+    ahead.works[ahead.side][other] += others;
+    busy_ns += took_us * GA_NS_PER_US;
+    turn_ahead_begin(&ahead, TURN_AHEAD_KINDS - 1, HORIZON_NS, none_in_flight, busy_ns);
+    ahead.works[ahead.side][TURN_AHEAD_KINDS - 1] = 0;
+}
+
+Test(turn_ahead, a_new_kind_takes_what_the_known_ones_leave)
+{
+    batch(3, 1, 4, 0, 300);
+    cr_assert_eq(expected_us(3), 300);
+    cr_assert_eq(ahead.expected_ns[4], TURN_AHEAD_UNKNOWN);
+    batch(3, 2, 4, 4, 800);
+    cr_assert_eq(expected_us(4), 50);
+    cr_assert_eq(expected_us(3), 300, "nothing new is known of it");
+    batch(5, 4, 3, 0, 1000);
+    cr_assert_eq(expected_us(5), 250);
+}
+
+Test(turn_ahead, half_of_a_change_is_believed_and_a_factor_of_four_at_most)
+{
+    batch(3, 1, 4, 0, 300);
+    batch(4, 1, 3, 0, 200);
+    batch(3, 1, 4, 1, 1000);
+    cr_assert_eq(expected_us(3), 450);
+    cr_assert_eq(expected_us(4), 300);
+    batch(3, 1, 4, 1, 375);
+    cr_assert_eq(expected_us(3), 337);
+    cr_assert_eq(expected_us(4), 225);
+    batch(4, 2, 3, 0, 100000);
+    cr_assert_eq(expected_us(4), 562);
+    cr_assert_eq(expected_us(3), 337, "it had no work");
+}
+
+Test(turn_ahead, expectations_have_bounds)
+{
+    batch(3, 1, 4, 0, 0);
+    cr_assert_eq(expected_us(3), 8);
+    batch(4, 1, 3, 0, 100000000);
+    cr_assert_eq(ahead.expected_ns[4], 4 * GA_NS_PER_S);
+}
+
+Test(turn_ahead, works_in_flight_are_not_learned_from_yet)
+{
+    const bool first_side[2] = {false, true};
+    turn_ahead_begin(&ahead, 3, HORIZON_NS, none_in_flight, 0);
+    cr_assert_eq(ahead.side, 1);
+    turn_ahead_begin(&ahead, 4, HORIZON_NS, first_side, 100 * GA_NS_PER_US);
+    cr_assert_eq(ahead.side, 0);
+    cr_assert_eq(ahead.expected_ns[3], TURN_AHEAD_UNKNOWN);
+    cr_assert_eq(ahead.works[1][3], 1);
+    turn_ahead_begin(&ahead, 3, HORIZON_NS, none_in_flight, 300 * GA_NS_PER_US);
+    cr_assert_eq(expected_us(3), 100, "both of them took 200 us");
+    cr_assert_eq(expected_us(4), 100);
+}
+
+Test(turn_ahead, a_batch_is_half_of_the_horizon_less_its_first_work)
+{
+    ahead.expected_ns[3] = 500000;
+    turn_ahead_begin(&ahead, 3, 4000000, none_in_flight, 0);
+    cr_assert_eq(ahead.left_ns, 1500000);
+    cr_assert(turn_ahead_fits(&ahead, 3));
+    cr_assert_eq(ahead.left_ns, 1000000);
+    cr_assert_eq(ahead.works[1][3], 2);
+    turn_ahead_go_on(&ahead, 3, 4000000);
+    cr_assert_eq(ahead.left_ns, 1500000);
+    turn_ahead_end(&ahead);
+    cr_assert_not(turn_ahead_fits(&ahead, 3));
+    turn_ahead_go_on(&ahead, 9, 4000000);
+    cr_assert_eq(ahead.expected_ns[9], 500000, "of a new kind a quarter of the batch");
+}
+
+Test(turn_ahead, a_long_work_waits_for_all_and_a_short_one_for_the_other_side)
+{
+    const bool own[2] = {true, false}, other[2] = {false, true};
+    ahead.expected_ns[3] = (uint32_t)HORIZON_NS;
+    ahead.expected_ns[4] = (uint32_t)HORIZON_NS + 1;
+    cr_assert(turn_ahead_may_begin(&ahead, 3, HORIZON_NS, own));
+    cr_assert_not(turn_ahead_may_begin(&ahead, 4, HORIZON_NS, own));
+    cr_assert_not(turn_ahead_may_begin(&ahead, 3, HORIZON_NS, other));
+    cr_assert(turn_ahead_may_begin(&ahead, 4, HORIZON_NS, none_in_flight));
+}
