@@ -20,7 +20,8 @@ COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==
                "||": "&&"}
 STEPS = {"+", "-", "*"}
 UNEVEN = {"-", "/", "%", "<<", ">>"}  # operands of which the order matters
-SYMMETRIC = "cmp$"  # strcmp() and the like: most ask whether it is 0
+# strcmp() and the like: most ask whether it is 0. calloc() takes the product of both.
+SYMMETRIC = r"cmp$|^calloc$"
 QUIET = re.compile(r"\b(assert|static_assert|GA_FAILPOINT|ga_(error|warn|info|debug|log)\w*)\s*\(")
 INTEGERS = {cindex.TypeKind.INT, cindex.TypeKind.UINT, cindex.TypeKind.LONG, cindex.TypeKind.ULONG,
             cindex.TypeKind.LONGLONG, cindex.TypeKind.ULONGLONG}
