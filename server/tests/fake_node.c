@@ -192,6 +192,7 @@ void fake_node_start(void)
                       &node.gpuaasd.access, &node.hooks);
     node.gpuaasd.conf = &node.conf;
     node.gpuaasd.clients = (struct clients){.conf = &node.conf,
+                                            .timers = &node.still.timers,
                                             .processes = &node.gpuaasd.processes,
                                             .applications = &node.gpuaasd.applications,
                                             .access = &node.gpuaasd.access};

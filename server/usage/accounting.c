@@ -337,6 +337,7 @@ enum ga_status accounting_start(struct usage *usage)
     }
     struct accounting *accounting = calloc(1, sizeof *accounting);
     if (accounting == NULL) {
+        ga_error("no memory for the accounts");
         return GA_NO_MEMORY;
     }
     accounting->room = usage;
@@ -344,6 +345,7 @@ enum ga_status accounting_start(struct usage *usage)
     enum ga_status status = ledger_writer_start(&accounting->writer, usage->loop,
                                                 storage_path(usage->storage), accounting_written);
     if (status != GA_OK) {
+        ga_error("no memory, descriptors or threads for the accounts");
         free(accounting);
         return status;
     }
