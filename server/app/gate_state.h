@@ -32,7 +32,7 @@ struct gate {
     /* No call is here, and the thread is to sleep: after how many ns it must be asked again;
      * UINT64_MAX: when the bell rings. May be NULL: never. */
     uint64_t (*rest)(struct gate *gate, struct server_app *app);
-    const struct gate_bell *bell; /* the same one for all gates of a connection; NULL: none */
+    const struct gate_bell *bell; /* the same one for all gates of an application; NULL: none */
 };
 
 /* ---- one under a policy */

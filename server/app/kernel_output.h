@@ -31,7 +31,7 @@ struct output_context {
     CUcontext real;
 };
 
-/* The sink of an application: what carries it. */
+/* The sink of an application: its carrier, while a connection is that. */
 struct kernel_output {
     struct ga_list link; /* of the redirection */
     struct ga_list contexts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The objects of an application on this server: sessions (its devices), contexts, and the objects
- * of a context. Handles are the client's. They are looked up in tables of the connection, because a
- * stream of one device may wait for an event of another.
+ * of a context. Handles are the client's. They are looked up in tables of the application, because
+ * a stream of one device may wait for an event of another.
  *
  * Everything here belongs to the submit thread, except struct event_ref (see there). */
 #ifndef SERVER_APP_OBJECTS_H
@@ -72,7 +72,7 @@ struct server_session {
 };
 
 struct server_context {
-    struct ga_list link; /* of the connection's contexts */
+    struct ga_list link; /* of the application's contexts */
     uint64_t handle;
     struct server_session *session;
     CUcontext real;

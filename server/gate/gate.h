@@ -5,7 +5,7 @@
  * into a graph is no work yet and does not ask; the launch of the graph does.
  *
  * A call may wait at the gate, and with it all calls of the application behind it. A gate that lets
- * it wait does what conn_wait does: hands over, flushes, runs jobs.
+ * it wait does so by the carrier (`pause` of struct app_carrier), so that answers go on.
  *
  * Without a policy no session has a gate. The gates of policies are in turn_gate.h. */
 #ifndef SERVER_GATE_GATE_H

@@ -8,7 +8,7 @@
 #include "server/meter/meter.h"
 #include "server/meter/meter_gpu.h"
 
-#define METER_BATCHES_MAX 1024u /* of a connection; a power of two */
+#define METER_BATCHES_MAX 1024u /* of an application; a power of two */
 
 struct meter_batch {
     struct ga_list link; /* of meter.batches, or unused */
